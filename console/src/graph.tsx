@@ -10,6 +10,7 @@ export interface GraphStep {
   agent: string
   needs: string[]
   status?: string
+  many?: number // how many steps the box stands for; one, if left out
 }
 
 const LONGEST = 26
@@ -39,10 +40,10 @@ export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: st
           {shown.map((step) => {
             const at = layout.nodes.get(step.id)!
             return (
-              <a key={step.id} href={href(step.id)} aria-label={`${step.id}: ${step.status ?? step.kind}`}>
+              <a key={step.id} href={href(step.id)} aria-label={`${nameOf(step)}: ${step.status ?? step.kind}`}>
                 <g class={`node ${step.status ? toneOf(step.status) : ''} ${chosen === step.id ? 'chosen' : ''}`} transform={`translate(${at.x} ${at.y})`}>
                   <rect width={at.width} height={at.height} rx="6" />
-                  <text x="10" y="19">{shortened(step.id, LONGEST)}</text>
+                  <text x="10" y="19">{shortened(nameOf(step), LONGEST)}</text>
                   <text class="sub" x="10" y="36">{shortened(subOf(step), LONGEST + 2)}</text>
                 </g>
               </a>
@@ -68,13 +69,17 @@ function useWidth(): [RefObject<HTMLDivElement>, number] {
   return [box, width]
 }
 
+function nameOf({ id, many = 1 }: GraphStep): string {
+  return many > 1 ? `${shortened(id, 12)} and ${many - 1} more` : id
+}
+
 function subOf(step: GraphStep): string {
   return step.status ? `${markOf(step.status)} ${step.status}` : [step.kind, step.agent].filter(Boolean).join(' · ')
 }
 
 function sizeOf(step: GraphStep): Node {
   // Wide enough for every state, so that a box does not move when its step does.
-  const text = Math.max(Math.min(step.id.length, LONGEST), Math.min(subOf(step).length, LONGEST), WIDEST_STATE)
+  const text = Math.max(Math.min(nameOf(step).length, LONGEST), Math.min(subOf(step).length, LONGEST), WIDEST_STATE)
   return { id: step.id, width: 20 + text * COLUMN, height: 46 }
 }
 
@@ -97,7 +102,6 @@ function folded(steps: GraphStep[]): GraphStep[] {
   return [...groups.values()].map((group) => {
     const first = group[0]!
     const needs = [...new Set(group.flatMap((step) => step.needs.map((need) => owner.get(need) ?? need)))]
-    const status = group.length > 1 ? `${first.status ?? first.kind}` : first.status
-    return { ...first, needs: needs.filter((need) => need !== first.id), status: status ?? '', agent: group.length > 1 ? `${group.length} steps` : first.agent }
+    return { ...first, needs: needs.filter((need) => need !== first.id), many: group.length }
   })
 }

@@ -128,6 +128,8 @@ function link(whole: string, label: string, address: string): ComponentChildren 
   )
 }
 
+const MARKUP = /[*`#>|[\]\n]/ // plain words look the same either way
+
 // JSON is shown as it is, indented; text that is prose is rendered, and can be unfolded as it was written.
 export function Value({ value }: { value: unknown }): JSX.Element {
   if (value === null || value === undefined) return <p class="quiet">(none)</p>
@@ -135,10 +137,12 @@ export function Value({ value }: { value: unknown }): JSX.Element {
   return (
     <>
       <Prose text={value} />
-      <details class="small raw">
-        <summary>As it was written</summary>
-        <pre tabIndex={0}>{plain(value)}</pre>
-      </details>
+      {MARKUP.test(value) ? (
+        <details class="small raw">
+          <summary>As it was written</summary>
+          <pre tabIndex={0}>{plain(value)}</pre>
+        </details>
+      ) : null}
     </>
   )
 }

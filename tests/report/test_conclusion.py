@@ -1,6 +1,7 @@
 """How a run came out is said in a sentence, with what to do, in every form of the report."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_a_failed_step_is_named_with_its_attempts_its_error_and_its_consequence(
     )
     assert "schema and rules" in found.advice
     assert commands(report) == ["stretto logs run-1 b", "stretto retry run-1"]
+
+
+def test_a_partial_run_whose_steps_succeeded_says_that_something_is_missing():
+    report = replace(reported(CHAIN), status="partial")
+    assert conclusion_of(report).says == (
+        "All 3 steps succeeded. A part of what they were to do is missing: the warnings say which."
+    )
 
 
 def test_several_failures_are_told_by_the_first():

@@ -107,12 +107,19 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
   const asked = query.value.get('step')
   const chosen = chosenOf(view)
   const base = `/runs/${part(view.run_id)}`
-  const isFlat = steps.length > 1 && steps.every((step) => !step.needs.length)
+  const isFlat = steps.every((step) => !step.needs.length)
   const side = useRef<HTMLDivElement>(null)
   useEffect(() => {
     // Where the card stands below the list, a choice would otherwise change what nobody sees.
     if (asked && side.current && side.current.offsetLeft < 400 && matchMedia('(max-width: 1000px)').matches) side.current.scrollIntoView()
   }, [asked])
+  if (steps.length === 1)
+    return (
+      <>
+        <StepCard view={view} step={steps[0]!.id} isOnly />
+        {Object.keys(view.inputs).length ? <details><summary>Inputs of the run</summary><Inputs inputs={view.inputs} /></details> : null}
+      </>
+    )
   return (
     <div class="halves">
       <div>
@@ -124,7 +131,7 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
         )}
       </div>
       <div ref={side} class="detail" tabIndex={0} role="group" aria-label={chosen ? 'The chosen step' : 'The run as a whole'}>
-        {chosen ? <StepCard key={chosen} view={view} step={chosen} isOnly={steps.length === 1} /> : <Overview view={view} />}
+        {chosen ? <StepCard key={chosen} view={view} step={chosen} /> : <Overview view={view} />}
       </div>
     </div>
   )

@@ -18,7 +18,7 @@ function useDetail(view: RunAnswer, step: string, piece?: string): Resource<Step
   return useResource(() => get<StepDetail>(piece === undefined ? path : `${path}?part=${part(piece)}`), `${view.run_id} ${step} ${piece ?? ''}`, view.run_id)
 }
 
-export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string; isOnly: boolean }): JSX.Element {
+export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string; isOnly?: boolean }): JSX.Element {
   const status = view.steps[step]?.status ?? ''
   const action = useAction()
   const detail = useDetail(view, step)
