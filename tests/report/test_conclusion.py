@@ -47,9 +47,8 @@ def test_a_failed_step_is_named_with_its_attempts_its_error_and_its_consequence(
 
 def test_a_partial_run_whose_steps_succeeded_says_that_something_is_missing():
     report = replace(reported(CHAIN), status="partial")
-    assert conclusion_of(report).says == (
-        "All 3 steps succeeded. A part of what they were to do is missing: the warnings say which."
-    )
+    says = "All 3 steps succeeded. A part of the work is missing: the warnings say which."
+    assert conclusion_of(report).says == says
 
 
 def test_several_failures_are_told_by_the_first():

@@ -27,7 +27,7 @@ export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string
       <div class="bar between top">
         <h2><span class="mono">{step}</span> <State status={status} /></h2>
         <div class="bar">
-          {view.ended_at && status === 'succeeded' ? <Keep run={view.run_id} step={step} /> : null}
+          {view.ended_at && status === 'succeeded' && isOneDelegation(view, step) ? <Keep run={view.run_id} step={step} /> : null}
           {view.ended_at ? <button class="tight" disabled={action.isBusy} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step }))}>Retry from here</button> : null}
           {isOnly ? null : <a class="button tight" href={`/runs/${part(view.run_id)}?step=`}>Whole run</a>}
         </div>
@@ -84,6 +84,11 @@ function Changes({ view, detail, reload }: { view: RunAnswer; detail: StepDetail
       {detail.diff?.patch ? <Diff text={plain(detail.diff.patch)} /> : <p class="quiet small">The change itself is not kept any more.</p>}
     </>
   )
+}
+
+// A step with parts, or with a command, has no one prompt that could be kept.
+function isOneDelegation(view: RunAnswer, step: string): boolean {
+  return view.plan.find((each) => each.id === step)?.type === 'sequential'
 }
 
 // What went well once can be a method for later steps.

@@ -58,7 +58,7 @@ def _sentences(report: Report, failed: Sequence[StepReport]) -> Iterator[str]:
         yield f"{done} of {total} steps succeeded."
     yield from _left_out(report)
     if done == total and report.status == RunStatus.PARTIAL:
-        yield "A part of what they were to do is missing: the warnings say which."
+        yield "A part of the work is missing: the warnings say which."
     if report.is_ok and (count := len(report.warnings)):
         yield f"There {'is 1 warning' if count == 1 else f'are {count:,} warnings'}."
 
