@@ -41,11 +41,7 @@ def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
 def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
     agent, planned = state.plan.agents[part.agent], step.planned
     model, rules = _model(state, part, agent), agent.validation.rules
-    command = None if part.brief.command is None else _command(step, part, part.brief.command)
-    if command is None:
-        prompt, instructions = _compose(state, step, part, agent)
-    else:
-        prompt, instructions = describe_command(command.run, command.env, command.stdin), ""
+    command, prompt, instructions = _texts(state, step, part, agent)
     given, loadable = _playbooks(state, part, agent, model) if state.plan.playbooks else ([], [])
     if given or loadable:
         instructions = append_section(instructions, learned_skills(given, loadable))
@@ -80,6 +76,16 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         command=command,
         repeats=_interrupted(part) if part.attempts else None,
     )
+
+
+def _texts(
+    state: RunState, step: StepState, part: PartState, agent: PlannedAgent
+) -> tuple[CommandRequest | None, str, str]:
+    """The command, or None; the prompt; the instructions."""
+    if part.brief.command is None:
+        return None, *_compose(state, step, part, agent)
+    command = _command(step, part, part.brief.command)
+    return command, describe_command(command.run, command.env, command.stdin), ""
 
 
 def _playbooks(
