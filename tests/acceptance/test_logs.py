@@ -110,4 +110,4 @@ def test_logs_of_a_run_that_awaits_approval_end_with_its_exit_code(tmp_path: Pat
     assert f"stretto approve {run_id} g --show" in said.err
     assert stretto(tmp_path, "logs", run_id).code == 0
     stretto(tmp_path, "reject", run_id, "g", "--reason", "no")
-    assert stretto(tmp_path, "logs", run_id, "-f").code == 0  # it has ended
+    assert stretto(tmp_path, "logs", run_id, "-f").code == 1  # it has ended, and not complete

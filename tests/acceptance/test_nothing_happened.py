@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import stretto, write
 from support.happening_kinds import KINDS, Kind
-from support.silent_surfaces import SAYS, SURFACES, prepare
+from support.silent_surfaces import MODEL, SAYS, SURFACES, prepare
 
 LEAST = 60
 SILENT: dict[str, bool] = {}  # by kind, as far as they were driven
@@ -46,3 +47,26 @@ def test_there_are_sixty_kinds_and_none_is_silent(
 @pytest.mark.parametrize("surface", SURFACES)
 def test_every_surface_tells_it(surface: str, tmp_path: Path) -> None:
     assert SAYS in SURFACES[surface](prepare(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "words", [("watch",), ("watch", "--json"), ("logs", "-f"), ("events", "--follow")]
+)
+def test_who_follows_a_run_is_told_by_the_exit_code_how_it_ended(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    prepare(tmp_path)
+    assert stretto(tmp_path, "run", "note", *MODEL).code == 0
+    assert stretto(tmp_path, *words).code == 0
+    write(tmp_path, "script.yaml", "default: {fail: broke}\n")
+    assert stretto(tmp_path, "run", "note", *MODEL).code == 1
+    assert stretto(tmp_path, *words).code == 1
+    assert stretto(tmp_path, "report").code == 0  # it shows what there is
+
+
+def test_a_goal_says_why_an_iteration_was_not_complete(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    write(tmp_path, "script.yaml", "default: {fail: broke}\n")
+    goal = ("goal", "set", "x", "--verify", "command:test -f no", "--max-iterations", "1")
+    stretto(tmp_path, *goal, "--workflow", "note", *MODEL)
+    assert "broke" in stretto(tmp_path, "goal", "show").out

@@ -214,7 +214,7 @@ async def print_end(
 def explain_left(state: RunState, now: float) -> int:
     """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
     if state.has_ended:
-        return 0
+        return exit_code(state)
     resume = f"stretto resume {state.run_id}"
     for step in state.awaiting_approval:
         if is_overdue(state, step, now):

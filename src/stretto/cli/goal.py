@@ -234,6 +234,8 @@ def show(goal: str | None, as_json: bool) -> None:
         say(f"\nbefore the first iteration\n{_indented(found.before)}")
     for each in found.history:
         say(f"\niteration {each.number}: run {each.run_id} {each.status or 'under way'}")
+        if each.error:
+            say(f"  {one_line(each.error, 400)}")
         for warning in each.warnings:
             say(f"  warning: {one_line(warning, 400)}")
         if each.evidence is not None:
