@@ -170,6 +170,19 @@ def test_what_cannot_be_a_tool_or_an_agent_is_refused_at_once(open_stretto: Open
         open_stretto(agents={"my agent": score})
 
 
+def test_what_a_function_returns_need_not_be_found_by_its_annotation(open_stretto: Open) -> None:
+    # Under `from __future__ import annotations` a class inside a function is a name that nobody finds.
+    def grade(company: str) -> "Grade": ...  # type: ignore[name-defined] # noqa: F821
+
+    def search(word: "Word") -> str: ...  # type: ignore[name-defined] # noqa: F821
+
+    open_stretto(agents={"grade": grade}, tools=[stretto.tool(grade)])
+    with pytest.raises(stretto.InvalidUsage, match="name 'Word' is not defined"):
+        open_stretto(agents={"search": search})
+    with pytest.raises(stretto.InvalidUsage, match="name 'Word' is not defined"):
+        stretto.tool(search)
+
+
 def _two_keys(word: str, key: stretto.CallKey, other: stretto.CallKey) -> str:
     return word
 

@@ -34,7 +34,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast, get_type_hints
+from typing import Any, Protocol, cast
 
 from msgspec import structs
 
@@ -44,6 +44,7 @@ from stretto.agents.python_function import (
     describe_error,
     digest_of,
     is_async,
+    parameter_types,
     plain_function,
 )
 from stretto.plan.catalog import Catalog
@@ -302,7 +303,7 @@ def _read(name: object, function: Callable[..., object]) -> FunctionAgent:
 
 
 def _parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
-    kinds = get_type_hints(plain_function(function), include_extras=True)
+    kinds = parameter_types(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from hashlib import sha256
 from types import CodeType
-from typing import Any
+from typing import Any, get_type_hints
 
 from stretto.text.short import shorten
 
@@ -27,6 +27,21 @@ def plain_function(function: Callable[..., object]) -> Any:
     if inspect.isroutine(function) or inspect.isclass(function):
         return function
     return type(function).__call__
+
+
+def parameter_types(function: Callable[..., object]) -> dict[str, Any]:
+    """The annotations of its parameters. That of its result is not looked up: it may name a class
+    that is known only where the function was defined. Raises NameError for such a parameter."""
+    plain = plain_function(function)
+    if inspect.isclass(plain):
+        return get_type_hints(plain, include_extras=True)  # as of a dataclass
+
+    def same() -> None: ...
+
+    written = getattr(plain, "__annotations__", {})
+    same.__annotations__ = {name: kind for name, kind in written.items() if name != "return"}
+    known = getattr(getattr(plain, "__func__", plain), "__globals__", {})
+    return get_type_hints(same, known, include_extras=True)
 
 
 def is_async(function: Callable[..., object]) -> bool:

@@ -12,6 +12,7 @@ from stretto.events.model import Event
 from stretto.plan.model import Plan
 from stretto.problems import Problem
 from stretto.report.model import Report
+from stretto.text.short import counted
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class DryRun:
         raise InvalidUsage(f"there is no format '{format}'", hint=f"one of {', '.join(FORMATS)}")
 
     def __repr__(self) -> str:
-        return f"<stretto.DryRun of {self.workflow}: {len(self.plan.steps)} steps>"
+        return f"<stretto.DryRun of {self.workflow}: {counted(len(self.plan.steps), 'step')}>"
 
     def __str__(self) -> str:
         return self.draw()

@@ -227,7 +227,7 @@ def test_what_a_function_returns_is_text_or_json() -> None:
     assert returning("x" * 50_000).size == 50_000
     refused = returning(object())
     assert refused.verdict == "error"
-    assert refused.text == "Error: answer returned a object, which cannot be written as JSON"
+    assert refused.text == "Error: answer returned an object, which cannot be written as JSON"
 
 
 def test_the_key_of_the_call_is_passed_and_not_shown_to_the_model() -> None:

@@ -43,11 +43,12 @@ from stretto.agents.python_function import (
     describe_error,
     digest_of,
     is_async,
+    parameter_types,
     plain_function,
 )
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
 from stretto.problems.errors import InvalidUsage
-from stretto.text.short import listed
+from stretto.text.short import kind_of, listed
 from stretto.toolnames.filters import is_delegating
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import KNOWN_TOOLS
@@ -211,7 +212,10 @@ def _spec(
 def _check_result(function: Callable[..., Any]) -> None:
     from pydantic import TypeAdapter
 
-    result = get_type_hints(plain_function(function), include_extras=True).get("return", Any)
+    try:
+        result = get_type_hints(plain_function(function), include_extras=True).get("return", Any)
+    except NameError:
+        return  # a class that is known only where the function was defined
     TypeAdapter(result).json_schema(mode="serialization")
 
 
@@ -251,7 +255,7 @@ def _read_signature(
 def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(function)
-        hints = get_type_hints(plain_function(function), include_extras=True)
+        hints = parameter_types(function)
     except (TypeError, ValueError, NameError) as error:
         raise _not_a_tool(name, f"its signature cannot be read: {error}") from error
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -285,8 +289,8 @@ def _outcome(name: str, result: Any) -> ToolOutcome:
     try:
         return outcome(to_json(result, inf_nan_mode="strings").decode())
     except (PydanticSerializationError, ValueError, RecursionError):
-        kind = type(result).__name__
-        return outcome(f"Error: {name} returned a {kind}, which cannot be written as JSON", "error")
+        said = f"Error: {name} returned {kind_of(result)}, which cannot be written as JSON"
+        return outcome(said, "error")
 
 
 def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
