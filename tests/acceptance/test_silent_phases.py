@@ -5,6 +5,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from support.background_runs import CHAIN
 from support.cli import stretto, talk, write
 
@@ -30,6 +32,14 @@ def test_a_slow_preparation_is_named(tmp_path: Path) -> None:
         assert PREPARING not in piped.result().err
 
 
+SLOW_IMPORT = """\
+import sys, time
+class Late:
+    def find_spec(self, name, path=None, target=None):
+        if name == "stretto.cli.runs":
+            time.sleep(2)
+sys.meta_path.insert(0, Late())
+"""
 SLOW_SERVER = """\
 import sys, time
 time.sleep(3)
@@ -56,4 +66,14 @@ def test_a_slow_server_is_named(tmp_path: Path) -> None:
     code, screen, _ = talk(tmp_path, words, [], env)
     assert code == 2
     assert "starting the MCP server 'sleepy' …" in screen
-    assert "starting the MCP server 'quick'" not in screen
+    assert "mcp__sleepy__*: the MCP server 'sleepy' did not start: " in " ".join(screen.split())
+
+
+@pytest.mark.parametrize(("flag", "is_told"), [("--limit", True), ("--json", False)])
+def test_slow_imports_are_told_on_a_terminal(tmp_path: Path, flag: str, is_told: bool) -> None:
+    # A machine so busy that one module takes two seconds: what python itself looks at first.
+    write(tmp_path, "late/sitecustomize.py", SLOW_IMPORT)
+    words = ("runs", flag, *(["3"] if flag == "--limit" else []))
+    code, screen, _ = talk(tmp_path, words, [], {"PYTHONPATH": str(tmp_path / "late")})
+    assert code == 0, screen
+    assert ("loading ..." in screen) == is_told

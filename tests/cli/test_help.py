@@ -55,17 +55,15 @@ def test_help_shows_the_groups_in_their_order(tmp_path):
 
 def test_the_commands_of_a_group_are_told_whole(tmp_path):
     for name in ("goal", "schedule", "playbooks", "serve", "agents", "models"):
-        usage, _, told = stretto(tmp_path, "help", name).out.partition("\n")
-        assert usage.endswith("[ARGS]...")
-        assert "..." not in told
+        assert "..." not in stretto(tmp_path, "help", name).out.partition("\nCommands:")[2]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("width", [60, 80])
 def test_an_example_fits_the_terminal_and_can_be_copied_in_pieces(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     for lines in EXAMPLES.values():
         shown = [f"  {line}" for line in _example_lines(lines)]
-        assert max(map(len, shown)) <= max(width, 56), shown
+        assert max(map(len, shown)) <= width, shown
         again = re.sub(r" \\\n +", " ", "\n".join(shown))
         for line in lines:
             assert re.split(r"\s{2,}", line)[0] in again

@@ -69,10 +69,11 @@ async def _faults(
     async with toolbox.open(request) as tools:
         faults = {}
         for name in (each.name for each in read_listed(request.tools)):
-            # `mcp__server` stands for all the tools of that server.
+            # `mcp__server` and `mcp__server__*` stand for all the tools of that server.
+            stem = name.removesuffix("*").rstrip("_")
             made = [
                 tool for own, tool in tools.items()
-                if own == name or own.startswith(f"{name.removesuffix('*').rstrip('_')}__")
+                if own in (name, stem) or own.startswith(f"{stem}__")
             ]  # fmt: skip
             if not made and name == "WebSearch" and hosts_search(request.model, environ):
                 continue

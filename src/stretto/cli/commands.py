@@ -271,16 +271,9 @@ def _with_examples(command: click.Command, name: str) -> click.Command:
     return command
 
 
-def _columns() -> int:
-    """As shutil says it, whose import each command would pay for."""
-    with suppress(ValueError, OSError):
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
-    return 80
-
-
 def _example_lines(lines: Sequence[str]) -> Iterator[str]:
     """What an example does stands beside it, or below it where the terminal has no room for that."""
-    room = _columns() - 2 * _MARGIN
+    room = _terminal_columns() - 2 * _MARGIN
     pairs = [(each, does.strip()) for each, _, does in (line.partition("  ") for line in lines)]
     beside = max((len(each) for each, does in pairs if does), default=0) + 2
     fits = all(beside + len(does) <= room for _, does in pairs)
@@ -290,6 +283,15 @@ def _example_lines(lines: Sequence[str]) -> Iterator[str]:
         yield from (f"      {line}" for line in more)
         if does and (more or not fits):
             yield f"      {does}"
+
+
+def _terminal_columns() -> int:
+    """As click finds them for the rest of a help text; shutil, which it asks, takes long to load."""
+    with suppress(KeyError, ValueError, OSError, AttributeError):
+        return int(os.environ["COLUMNS"])
+    with suppress(ValueError, OSError, AttributeError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return 80
 
 
 def _broken(example: str, room: int) -> Iterator[str]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from stretto.problems.errors import StrettoError
 
 
+_PATIENCE_SECONDS = 1.0  # after which silence looks like a standstill
+
+
 def main(argv: "Sequence[str] | None" = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     streams.make_safe()
@@ -23,6 +26,8 @@ def main(argv: "Sequence[str] | None" = None) -> None:
         sys.exit(streams.finish(None))
     try:
         streams.end_on_signals()
+        if not {"-q", "--quiet", "--json", "--words"} & set(arguments):
+            streams.tell_if_loading(_PATIENCE_SECONDS)
         code = _run(arguments)
     except KeyboardInterrupt as error:  # at any moment, also while modules are loaded
         code = _say_interrupted(error)

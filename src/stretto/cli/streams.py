@@ -12,6 +12,10 @@ import os
 import sys
 from contextlib import suppress
 
+TYPE_CHECKING = False  # as mypy understands it, and without importing typing
+if TYPE_CHECKING:
+    from types import FrameType
+
 _faults: dict[int, OSError] = {}
 _PLAIN = ("C", "POSIX")  # locales
 
@@ -46,6 +50,24 @@ def end_on_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
+
+
+def tell_if_loading(after_seconds: float) -> None:
+    """Say so at the terminal where imports alone take that long, as they do on a busy machine.
+
+    By a timer that interrupts them: a thread would cost every command an import of its own."""
+    import signal
+
+    def look(number: int, frame: "FrameType | None") -> None:
+        while frame is not None:
+            if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+                print("loading ...", file=sys.stderr, flush=True)
+                return
+            frame = frame.f_back
+
+    if sys.stderr.isatty():
+        signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, after_seconds)
 
 
 def fault() -> OSError | None:
