@@ -123,6 +123,17 @@ def test_a_killed_batch_goes_on_where_it_was(tmp_path: Path) -> None:
     }
 
 
+def test_a_problem_shows_the_line_as_it_stands(tmp_path: Path) -> None:
+    first = '{"agent": "researcher", "prompt": "x", "bogus": 1}'
+    write(tmp_path, "tasks.jsonl", f'{first}\n\n{{"agent": "writer", "prompt": "y", "more": 2}}\n')
+    said = stretto(tmp_path, "batch", "tasks.jsonl")
+    shown = [line.partition("│ ")[2] for line in said.err.splitlines() if "│ {" in line]
+    assert shown == [first, '{"agent": "writer", "prompt": "y", "more": 2}']
+    error = refused(stretto(tmp_path, "batch", "tasks.jsonl", "--json"), "usage")
+    columns = [problem["column"] for problem in error["details"]["problems"]]
+    assert columns == [first.index('"bogus"') + 1, shown[1].index('"more"') + 1]
+
+
 @pytest.mark.parametrize(
     ("tasks", "says"),
     [
