@@ -165,6 +165,21 @@ def test_a_gate_inside_is_approved_by_its_name_and_an_edit_meanwhile_changes_not
     )
 
 
+def test_agents_of_one_name_in_two_recipes_are_told_apart_in_words(tmp_path: Path) -> None:
+    said = stretto(
+        three(tmp_path, deep={**DEEP, "agents": {"reader": {"prompt": "You read."}}}),
+        "explain",
+        "top.yaml",
+    )
+    assert said.out.count("\n   reader.") == 1
+    both = {**DEEP, "agents": {"local": {"prompt": "You read."}}}
+    both["steps"] = [{**each, "agent": "local"} for each in DEEP["steps"]]
+    told = stretto(three(tmp_path, deep=both), "explain", "top.yaml").out
+    assert "\n   local. No tools." in told
+    assert "\n   sub/deep/local. No tools." in told
+    assert "sub/deep/x: sub/deep/local gets inputs.n." in told
+
+
 def test_an_isolated_writer_inside_has_a_change_of_its_own(tmp_path: Path) -> None:
     inner = """\
 name: inner

@@ -71,13 +71,13 @@ def _inputs(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _agents(plan: Plan, width: int) -> Iterator[str]:
-    for agent in plan.agents.values():
+    for id, agent in plan.agents.items():
         if agent.id == COMMAND_AGENT:
             continue  # each command stands at its step
         name = f" ({agent.name})" if agent.name != agent.id else ""
         tools = f" Tools: {', '.join(agent.tools)}." if agent.tools else " No tools."
         role = f": {agent.role.rstrip('.')}." if agent.role else "."
-        yield _wrap(f"{agent.id}{name}{role}{tools}", width, "      ", "   ")
+        yield _wrap(f"{id}{name}{role}{tools}", width, "      ", "   ")
 
 
 def _step(plan: Plan, step: PlannedStep) -> str:
@@ -152,7 +152,8 @@ def _runs(command: PlannedCommand) -> str:
 def _who(plan: Plan, brief: Brief) -> str:
     agent = plan.agents[brief.agent]
     model = f" on {brief.model}" if brief.model else ""
-    return f"{agent.name}{model}"
+    # Two recipes may have an agent of one name each: the plan tells them apart by its own key.
+    return f"{brief.agent if agent.name == agent.id else agent.name}{model}"
 
 
 def _gets(brief: Brief) -> str:
