@@ -34,6 +34,11 @@ name: bounded
 steps:
   - {id: inner, workflow: gated, timeout: 10m}
 """,
+    "third-level": """\
+name: third-level
+steps:
+  - {id: outer, workflow: bounded}
+""",
     "brief-gate": """\
 name: brief-gate
 steps:

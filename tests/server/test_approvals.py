@@ -95,6 +95,34 @@ def test_a_gate_inside_a_workflow_step_shows_the_deadline_of_that_step(server: S
     client.post(f"/api/runs/{run}/cancel")
 
 
+DEEP = "outer/inner/act"  # a gate in the third of three recipes
+
+
+@pytest.mark.parametrize("named", [DEEP, DEEP.replace("/", "%2F")])
+@pytest.mark.parametrize("decision", ["approve", "reject", "edit"])
+def test_a_gate_in_the_third_recipe_is_decided_over_http(
+    server: Served, decision: str, named: str
+) -> None:
+    client = server.client()
+    run = started(client, "third-level")
+    until(client, run, "waiting")
+    assert client.get(f"/api/runs/{run}/approvals/{named}").json()["step"] == DEEP
+    body = {"approve": {}, "reject": {"reason": "too deep"}, "edit": {"prompt": "Knock."}}[decision]
+    answer = client.post(f"/api/runs/{run}/steps/{named}/{decision}", json=body)
+    assert answer.status_code == 200, answer.text
+    ended = {"reject": ("partial", "failed")}.get(decision, ("complete",))
+    report = until(client, run, *ended)
+    if decision == "reject":
+        assert "too deep" in report["steps"][DEEP]["error"]
+    else:
+        assert report["output"] == "Hello!"
+        told = {"approve": "Act on Hello!.", "edit": "Knock."}[decision]
+        assert client.get(f"/api/runs/{run}/steps/{named}").json()["prompt"] == told
+        again = client.post(f"/api/runs/{run}/retry", json={"from_step": DEEP, "wait": True}).json()
+        assert again["steps"]["outer/inner/look"]["status"] == "succeeded"
+        client.post(f"/api/runs/{again['run_id']}/cancel")
+
+
 async def read_gates_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many journals were read for the list: at first, again, and after one run had changed."""
     counted = {"read": 0}
