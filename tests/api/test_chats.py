@@ -284,6 +284,27 @@ def test_what_the_lead_agent_saves_is_emitted(open_stretto: Open, shout: Path) -
     run(work)
 
 
+def test_nobody_is_asked_about_a_recipe_that_would_not_be_saved(
+    open_stretto: Open, shout: Path
+) -> None:
+    other = SHOUT.replace("Shout", "Whisper")
+    script = calling(
+        json.dumps({"tool": "save_workflow", "arguments": {"recipe": other}}),
+        json.dumps({"tool": "save_workflow", "arguments": {"recipe": other.replace("shout", "long")
+                    + "# " + "word " * 4_000}}),
+    )  # fmt: skip
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat(permission="ask").send("Save them")
+            assert told(turn)["error"]["kind"] == "exists"
+            [awaited] = turn.awaits
+            assert awaited.shown.endswith("word word"), "all of it is shown"
+            assert [each.name for each in await w.workflows.list()].count("long") == 0
+
+    run(work)
+
+
 def test_wrong_calls_are_told_with_what_is_wrong(open_stretto: Open) -> None:
     script = calling(
         "{tool: task, arguments: {agent: writr, prompt: x}}",

@@ -24,7 +24,7 @@ from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check,
 from stretto.adapters.tools.outcomes import encodable
 from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
 from stretto.assembly.json_forms import posture_of
-from stretto.assembly.recipe_files import origins_of
+from stretto.assembly.recipe_files import Wish, origins_of, save_workflow
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id
@@ -64,7 +64,6 @@ _LEAST_RESULT = 400  # of one task of a batch
 _MOST_AGENTS = 40  # that the description of `task` names
 _MOST_DOUBTS = 20  # and problems of a draft that the model is told
 _MOST_WARNINGS = 20  # of one run, that the model is told
-_MOST_SHOWN = 8_000  # of a recipe that a person is asked about
 
 
 class TaskArguments(Arguments):
@@ -436,8 +435,11 @@ class _Calls:
             recipe = await asyncio.to_thread(self._project.recipe_from_text, arguments.recipe)
             plan = await asyncio.to_thread(self._project.plan, recipe)
             digest = _digest("save_workflow", plan.name, {"recipe": arguments.recipe}, plan)
+            # Nobody is asked about what is refused anyway.
+            trial = Wish(None, "emitted", "tried", False, self._host.engine.now(), is_trial=True)
+            await asyncio.to_thread(save_workflow, self._project, arguments.recipe, trial)
             shown = f"Save the workflow '{plan.name}':\n\n{arguments.recipe.rstrip()}"
-            await self._delegation.consent(key, digest, shorten(shown, _MOST_SHOWN))
+            await self._delegation.consent(key, digest, shown)
             saved = await SavedWorkflows(self._host.engine).save(
                 arguments.recipe, emitted=True, why="saved by the lead agent"
             )

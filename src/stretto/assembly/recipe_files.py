@@ -47,6 +47,7 @@ class Wish:
     at: float
     replaces: str | None = None  # the digest of what is to be there now
     by: str = ""  # empty: the user
+    is_trial: bool = False  # only whether it would be saved, and as what
 
 
 def recipe_templates() -> dict[str, Path]:
@@ -115,7 +116,7 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
             plan = project.plan(kept)
         draft = RecipeDraft(
             recipe.name, plan, recipe.source.content, file, wish.origin,
-            wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces,
+            wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces, wish.is_trial,
         )  # fmt: skip
         return save(draft, known_recipes(project, entries), versions)
 

@@ -70,6 +70,7 @@ class RecipeDraft:
     why: str = "saved"
     may_replace: bool = False  # a person said so
     replaces: str | None = None  # the digest of what is to be there now; "" for nothing; None: any
+    is_trial: bool = False  # it is checked, and nothing is written
 
 
 def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -> SavedRecipe:
@@ -86,6 +87,8 @@ def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -
         elif there is not None and not draft.may_replace:
             hint = "save it under another name, or replace that one; its versions are kept"
             raise RefusedToOverwrite(f"{draft.file} exists already", hint=hint)
+        if draft.is_trial:
+            return SavedRecipe(draft.name, draft.file, 0, draft.origin)
         if there == draft.content:
             return _unchanged(draft, versions)
         replaced = None if there is None else _keep(draft, there, versions)
