@@ -53,8 +53,18 @@ def test_a_retry_says_its_number_its_cause_and_when_it_is_due() -> None:
 def test_a_gate_says_until_when() -> None:
     run = Driven(plan_of(GATED)).start()
     found = standing_of(run.state).run
-    assert found.says == "A person must approve or reject 'sign'"
+    assert found.says == "A person must approve or reject 'sign', at the latest"
     assert found.at == run.state.now + 60
+
+
+def test_what_leads_up_to_a_moment_comes_last() -> None:
+    script = {"a": [Fail(error="rate limited", retry_after=4), "x"], "b": Hang()}
+    run = Driven(plan_of(TWO), script).start()
+    while not run.state.retrying:
+        run.step()
+    found = standing_of(run.state).run
+    assert found.says == "'b' is running; 'a': attempt 1 of 3 failed (rate limited); tries again"
+    assert found.at == run.state.now + 4
 
 
 def test_a_run_that_nobody_drives_says_so() -> None:

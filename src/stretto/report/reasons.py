@@ -5,6 +5,7 @@ The words name no seconds: `at` is the moment that they lead up to, which whoeve
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from stretto.events.attempts import RetryTimer
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
@@ -59,7 +60,9 @@ def _why(
 ) -> Why:
     word = step_word(step, is_interrupted)
     if word == "awaiting approval":
-        return Why("waits for a person to approve or reject it", deadline_of(state, step.id))
+        until = deadline_of(state, step.id)
+        latest = ", at the latest" if until is not None else ""
+        return Why(f"waits for a person to approve or reject it{latest}", until)
     if word == "interrupted":
         return Why("was under way when the process that drove the run ended")
     if word == "merging":
@@ -120,41 +123,44 @@ def _of_run(state: RunState, whys: dict[StepId, Why], is_interrupted: bool) -> W
         return Why("No process drives this run: resume it to continue")
     if state.closing_reason:
         return Why(f"It is ending: {state.closing_reason}")
-    says = list(_clauses(state, whys))
-    moments = [whys[id].at for id in whys if _is_soon(state, id)]
-    at = min((each for each in moments if each is not None), default=None)
-    return Why(_sentence(says), at if says else None)
+    return _sentence(list(_clauses(state, whys)))
 
 
-def _is_soon(state: RunState, id: StepId) -> bool:
-    """Only what the run as a whole waits for has a moment for it."""
-    return not state.open_attempts or id in state.awaiting_approval
-
-
-def _clauses(state: RunState, whys: dict[StepId, Why]) -> Iterator[str]:
-    if state.awaiting_approval:
-        yield f"a person must approve or reject {_named(state.awaiting_approval)}"
+def _clauses(state: RunState, whys: dict[StepId, Why]) -> Iterator[Why]:
+    """A clause that leads up to a moment comes last, so that the moment can be said after it."""
     at_work = [id for id, step in state.running.items() if step_word(step) == "running"]
+    if state.awaiting_approval:
+        due = [deadline_of(state, id) for id in state.awaiting_approval]
+        until = min((each for each in due if each is not None), default=None)
+        latest = ", at the latest" if until is not None and not state.running else ""
+        asked = f"a person must approve or reject {_named(state.awaiting_approval)}{latest}"
+        yield Why(asked, until if latest else None)
     if at_work:
         doing = whys[at_work[0]].says if len(at_work) == 1 and at_work[0] in whys else ""
         about = f" ({doing})" if doing else ""
-        yield f"{_named(at_work)} {'is' if len(at_work) == 1 else 'are'} running{about}"
-    for id in [id for id, step in state.running.items() if step_word(step) == "retrying"][:1]:
-        yield f"'{one_line(id)}': {whys[id].says}" if id in whys else f"'{one_line(id)}' retries"
+        yield Why(f"{_named(at_work)} {'is' if len(at_work) == 1 else 'are'} running{about}")
     held = [id for id, why in whys.items() if why.says.startswith(_WAITS_FOR_FILES)]
     for id in held[:1]:
-        yield f"'{one_line(id)}' {whys[id].says}"
+        yield Why(f"'{one_line(id)}' {whys[id].says}")
     queued = sum(why.says.startswith(_WAITS_FOR_SLOT) for why in whys.values())
     if queued:
         width = state.ready.width
         slots = "the only slot is taken" if width == 1 else f"all {width} slots are taken"
-        yield f"{counted(queued, 'step')} {'is' if queued == 1 else 'are'} queued: {slots}"
+        yield Why(f"{counted(queued, 'step')} {'is' if queued == 1 else 'are'} queued: {slots}")
+    retrying = [id for id, step in state.running.items() if step_word(step) == "retrying"]
+    for id in sorted(retrying, key=lambda id: _moment(whys.get(id)))[:1]:
+        why = whys.get(id, Why("tries again"))
+        yield Why(f"'{one_line(id)}': {why.says}", why.at)
+
+
+def _moment(why: Why | None) -> float:
+    return inf if why is None or why.at is None else why.at
 
 
 def _named(ids: Iterable[str]) -> str:
     return listed((f"'{one_line(id)}'" for id in ids), _MOST_NAMED)
 
 
-def _sentence(clauses: list[str]) -> str:
-    said = "; ".join(clauses)
-    return f"{said[:1].upper()}{said[1:]}"
+def _sentence(clauses: list[Why]) -> Why:
+    said = "; ".join(each.says for each in clauses)
+    return Why(f"{said[:1].upper()}{said[1:]}", clauses[-1].at if clauses else None)
