@@ -168,3 +168,14 @@ def test_a_dry_run_tells_it_and_shows_what_the_run_would_keep(folder: Path) -> N
         answer = server.client().post("/api/workflows/r/run", json=body)
     assert (answer.status_code, SECRET in answer.text) == (200, False)
     assert "RUN010" in answer.text
+
+
+def test_a_trigger_holds_no_secret_either(folder: Path) -> None:
+    write(folder, "workflows/r.yaml", READS)
+    words = ("schedule", "add", "nightly", "r", "--cron", "0 2 * * *", "--json")
+    error = refused(stretto(folder, *words, "-i", f"token={SECRET}", env=ENV), "invalid_inputs")
+    assert "MY_API_KEY" in str(error)
+    assert SECRET not in str(error)
+    assert stretto(folder, *words, "-i", "token=plain", env=ENV).code == 0
+    for file in (folder / "home").rglob("*.db*"):
+        assert SECRET not in file.read_bytes().decode("latin-1")

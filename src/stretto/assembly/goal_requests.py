@@ -3,7 +3,6 @@
 In: GoalRequest. Out: GoalSpec, which goes on record; or GoalLimits, of a goal that goes on.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,8 +22,8 @@ from stretto.assembly.run import user_name
 from stretto.goals.goal import GoalLimits, GoalSpec, GoalStanding
 from stretto.goals.prompts import evidence_input_of, goal_input_of, inputs_of
 from stretto.goals.verifier import Verifier, read_verifier
-from stretto.problems.errors import InvalidInputs, InvalidUsage, PermissionDenied
-from stretto.text.short import listed, shorten
+from stretto.problems.errors import InvalidUsage, PermissionDenied
+from stretto.text.short import shorten
 from stretto.vocabulary.durations import parse_duration
 from stretto.vocabulary.json_value import Json
 
@@ -73,7 +72,8 @@ def goal_spec(project: Project, request: GoalRequest) -> GoalSpec:
     if len(request.text) > _LONGEST_TEXT:
         hint = "put the rest into a file of the workspace, and name that"
         raise InvalidUsage(f"a goal has at most {_LONGEST_TEXT:,} characters", hint=hint)
-    _check_secrets(project, request)
+    given = {"the goal's text": request.text, "its verifier": request.verify}
+    project.refuse_secrets("a goal", {**given, "its inputs": request.inputs})
     verifier = _permitted(read_verifier(request.verify), request.asked_by, request.consent)
     spec = GoalSpec(
         request.text.strip(),
@@ -104,16 +104,6 @@ def _permitted(verifier: Verifier, asked_by: AskedBy, consent: str | None) -> Ve
         "no person has agreed to it",
         hint="read it, then set the goal yourself: stretto goal set … --verify …",
     )
-
-
-def _check_secrets(project: Project, request: GoalRequest) -> None:
-    """A goal is kept, and its runs are begun from what is kept: there is no secret in that."""
-    given = json.dumps(request.inputs, ensure_ascii=False, default=str)
-    texts = {"the goal's text": request.text, "its verifier": request.verify, "its inputs": given}
-    for what, text in texts.items():
-        if names := project.redactor.named(text):
-            said = f"{what} must not hold the value of {listed(names)}: a goal is kept"
-            raise InvalidInputs(said, hint="leave it out")
 
 
 def _with_workflow(project: Project, spec: GoalSpec, request: GoalRequest) -> GoalSpec:

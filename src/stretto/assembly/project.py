@@ -393,6 +393,14 @@ class Project:
             trusted=self.settings.digest if self.settings.is_trusted else "",
         )
 
+    def refuse_secrets(self, what: str, texts: Mapping[str, object]) -> None:
+        """For what is kept as it is given, and begins runs later. Raises InvalidInputs."""
+        for part, value in texts.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)  # fmt: skip
+            if names := self.redactor.named(text):
+                said = f"{part} must not hold the value of {listed(names)}: {what} is kept"
+                raise InvalidInputs(said, hint="leave it out")
+
     def tell_of_secrets(
         self, plan: "Plan", inputs: Mapping[str, Json], kept: Collection[str] = ()
     ) -> "Plan":

@@ -336,6 +336,8 @@ class Triggers:
 
     async def _check(self, trigger: Trigger) -> None:
         project = self._engine.project
+        given = {"its inputs": dict(trigger.inputs), "its mapping": dict(trigger.mapping)}
+        project.refuse_secrets("a trigger", given)
         plan, _ = await asyncio.to_thread(project.open_plan, self._recipe(trigger.workflow))
         check_mapping(trigger, plan.inputs)
         if trigger.kind == "schedule":
