@@ -8,6 +8,7 @@ Random files, sets and edits; the answer is what a fresh look at each file says.
 import asyncio
 import os
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.globs.glob import parse_globs
 from stretto.ports.workspace import FilesToRead, SharedWorkspace
 from stretto.vocabulary.ids import StepId
+from stretto.workspaces.read_files import ReadFileFinder
 
 WORLDS = 150
 PATHS = ("a.py", "src/a.py", "src/b.py", "src/deep/a.py", "docs/a.md", ".env", "src/.hidden")
@@ -120,6 +122,19 @@ def run(worlds: int, seed: int = 0) -> Counter[str]:
 def test_an_answer_counts_for_the_files_that_were_read_and_for_no_others() -> None:
     figures = run(WORLDS)
     assert min(figures["reused"], figures["anew"], figures["unsure"]) > 10, figures
+
+
+def test_a_file_that_changed_just_now_is_read_again(tmp_path: Path) -> None:
+    """It may change again within the same tick of the file system's clock, to the same size."""
+    finder, file = ReadFileFinder(), tmp_path / "a.py"
+    file.write_bytes(b"1")
+    assert finder.find(tmp_path, ("**/*",))
+    assert not finder._known
+    deadline = time.monotonic() + 30
+    while not finder._known and time.monotonic() < deadline:
+        time.sleep(0.2)
+        assert finder.find(tmp_path, ("**/*",))
+    assert list(finder._known) == [f"{file.resolve()}"]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ them. Of a repository the branch and the commit that are checked out count. Ther
 
 import json
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -36,6 +37,7 @@ MOST_BYTES = 256 * 2**20
 TOO_MUCH = f"more than {MOST_FILES:,} files, or {MOST_BYTES // 2**20} MiB"
 _HEAD = ".git/HEAD"  # stands for the branch and the commit that are checked out
 
+_TICK_NS = 2_000_000_000  # longer than any file system's; some count whole seconds
 # Size, and the times of the last change of content and of the file itself: nobody can set the last one.
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -110,7 +112,9 @@ class ReadFileFinder:
                 if known is not None and known[0] == stamp:
                     yield path, known[1]
                 elif (entry := _read(rooted, path)) is not None:
-                    self._known[place] = stamp, entry
+                    # A file that changed just now may change again within the same tick of its clock.
+                    if time.time_ns() - stamp[2] > _TICK_NS:
+                        self._known[place] = stamp, entry
                     yield path, entry
 
 
