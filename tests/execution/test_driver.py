@@ -1,6 +1,7 @@
 """The driver: nothing happens before its cause is safe, and everything that began is answered."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,8 @@ from msgspec import Raw
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.model import (
+    ApprovalRequested,
+    Approved,
     AttemptCancelled,
     AttemptStarted,
     AttemptSucceeded,
@@ -133,6 +136,53 @@ def test_an_attempt_that_is_cancelled_before_it_begins_never_runs() -> None:
     state = stage.do(story())
     assert state.status is RunStatus.CANCELLED
     assert stage.runner.begun == []
+    assert [type(each) for each in stage.journal()] == [RunStarted, CancelRequested, RunEnded]
+
+
+GATED = flat("{id: a, subagent: writer, gate: human, prompt: x}")
+
+
+def held_in_line(stage: Stage, then: Callable[[Runs], Awaitable[None]]) -> RunState:
+    """The end of a run that is accepted and, before it begins, meets what `then` does."""
+
+    async def story() -> RunState:
+        line = StartLine(patience_seconds=3600)
+        runs = Runs(stage.store, stage.clock, start_line=line)
+        with line.accepting():
+            task = asyncio.create_task(stage.starting(runs))
+            while not runs.is_driving(RUN):
+                await asyncio.sleep(0)
+            meanwhile = asyncio.create_task(then(runs))
+            while not await stage.store.pending() and not meanwhile.done():
+                await asyncio.sleep(0)
+                if runs._drivers[RUN]._inbox:
+                    break
+        state = await task
+        await meanwhile
+        return state
+
+    return stage.do(story())
+
+
+def test_an_approval_before_the_run_begins_comes_after_its_question() -> None:
+    stage = Stage(GATED)
+    state = held_in_line(stage, lambda runs: runs.decide(RUN, StepId("a"), True, "ada"))
+    assert state.status is RunStatus.COMPLETE
+    kinds = [type(each) for each in stage.journal()]
+    assert kinds[:3] == [RunStarted, ApprovalRequested, Approved]
+
+
+def test_a_run_whose_process_died_before_it_began_can_be_decided_about() -> None:
+    stage = Stage(GATED)
+    stop_before_it_begins(stage)
+    stage.do(stage.runs().decide(RUN, StepId("a"), True, "ada"))
+    assert [type(each) for each in stage.journal()] == [RunStarted, ApprovalRequested, Approved]
+    assert stage.resume().status is RunStatus.COMPLETE
+
+
+def test_a_run_that_is_cancelled_before_it_begins_asks_nobody() -> None:
+    stage = Stage(GATED)
+    assert held_in_line(stage, lambda runs: runs.cancel(RUN)).status is RunStatus.CANCELLED
     assert [type(each) for each in stage.journal()] == [RunStarted, CancelRequested, RunEnded]
 
 

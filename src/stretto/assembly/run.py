@@ -21,7 +21,7 @@ from stretto.assembly.engine import Engine
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
-from stretto.events.model import AttemptSucceeded
+from stretto.events.model import AttemptSucceeded, RunStarted
 from stretto.ports.journal import Leased
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
@@ -29,6 +29,7 @@ from stretto.schedule.status import run_word
 from stretto.text.short import listed
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import loaded
+from stretto.vocabulary.statuses import RunStatus
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -61,6 +62,7 @@ class Run:
         self._runs: Runs | None = None
         self._task: asyncio.Task[RunState] | None = None
         self._state: RunState | None = None  # the driver's own, while a task drives the run
+        self._has_begun = False
         self._news = asyncio.Event()
         self._deciding = asyncio.Lock()
 
@@ -153,6 +155,8 @@ class Run:
         """complete, partial, failed or cancelled; before that running, waiting (for a person),
         overdue (a deadline has passed while it waited) or interrupted (nobody drives it)."""
         if self._is_driven_here and self._state is not None:
+            if not self._has_begun:  # accepted: what it will wait for is not on record yet
+                return RunStatus.RUNNING.value
             return self._state.status.value
         history = await self._engine.history(self._id)
         word = run_word(history.state, await self._is_driven(), self._engine.now())
@@ -352,7 +356,7 @@ class Run:
         def hear(event: "Event", state: "RunState") -> None:
             if not begun.done():
                 begun.set_result(None)
-            self._state = state
+            self._state, self._has_begun = state, not isinstance(event, RunStarted)
             self._tell()
             for each in tuple(listeners):
                 try:

@@ -22,6 +22,7 @@ from stretto.events.model import (
     AttemptFailed,
     AttemptStarted,
     AttemptSucceeded,
+    CancelRequested,
     Event,
     Happening,
     RunEnded,
@@ -152,8 +153,8 @@ class Driver:
                 await self._turn([first, *fire_overdue(self._state, self._clock.now())])
                 self._take_over()
             elif not self._is_stopped:
-                events, self._inbox = self._inbox, []  # such as a cancellation meanwhile
-                await self._turn(events)
+                # One that was cancelled in line starts nothing; all else comes after its beginning.
+                await self._turn(self._take_cancellations())
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
                 self._arrived.clear()
@@ -172,6 +173,11 @@ class Driver:
             return self._state
         finally:
             await self._stop()
+
+    def _take_cancellations(self) -> list[Event]:
+        found: list[Event] = [each for each in self._inbox if isinstance(each, CancelRequested)]
+        self._inbox = [event for event in self._inbox if event not in found]
+        return found
 
     async def write(self, *events: Event) -> None:
         """Journal what happened to a run that nobody drives, and the run's end if that ends it.
@@ -251,6 +257,8 @@ class Driver:
                     # What is answered at once may call off others that have yet to start.
                     called_off.update(e.attempt for e in follows if isinstance(e, CancelAttempt))
             elif isinstance(command, AskApproval):
+                if command.step not in self._state.awaiting_approval:
+                    continue  # it was called off in the same batch
                 if self._state.steps[command.step].asked_key != command.key:
                     asked = ApprovalRequested(now, command.step, command.key, command.about)
                     self._fold(asked, rows, decided)

@@ -41,6 +41,7 @@ from stretto.execution.seals import (
     describe_decision,
     find_decision,
     fire_overdue,
+    questions_before,
     refusal,
 )
 from stretto.execution.start_line import StartLine
@@ -360,10 +361,11 @@ class Runs:
                 driver = await self._undriven(lease)
                 if not is_recorded(driver.state):
                     now = driver.now()
-                    past = (
-                        fire_overdue(driver.state, now) if isinstance(event, DecisionEvent) else ()
-                    )
-                    await driver.write(*past, structs.replace(event, at=now))
+                    before: tuple[Event, ...] = ()
+                    if isinstance(event, DecisionEvent):
+                        asked = questions_before(driver.state, event, now)
+                        before = (*asked, *fire_overdue(driver.state, now))
+                    await driver.write(*before, structs.replace(event, at=now))
                     await self._release(driver.state)
             finally:
                 await lease.release()

@@ -17,11 +17,17 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, structs, to_builtins
 
-from stretto.events.model import Approved, Rejected, RunStarted, TimerFired
+from stretto.events.model import (
+    ApprovalRequested,
+    Approved,
+    Rejected,
+    RunStarted,
+    TimerFired,
+)
 from stretto.plan.model import briefs
 from stretto.problems.errors import AlreadyDecided, InvalidUsage, PlanNotAccepted
 from stretto.report.text import moment
-from stretto.schedule.approvals import decision_in_force, question_of
+from stretto.schedule.approvals import decision_in_force, key_of_question, question_of
 from stretto.schedule.state import Decision, RunState, StepState
 from stretto.schedule.status import is_overdue, overdue_timers, step_word
 from stretto.text.short import did_you_mean, listed
@@ -52,16 +58,26 @@ def decision_of(
             f"the time of step '{step}' ran out before anybody decided",
             hint=f"stretto resume {state.run_id} goes on without it",
         )
-    if verdict.key is not None and verdict.key != asking.asked_key:
+    key = key_of_question(state, asking)
+    if verdict.key is not None and verdict.key != key:
         raise InvalidUsage(
             f"what step '{step}' would run is not what you saw any more",
             hint=f"look again: stretto approve {state.run_id} {step} --show",
         )
-    token, key = secrets.token_hex(8), asking.asked_key
+    token = secrets.token_hex(8)
     if not verdict.is_approved:
         return Rejected(now, step, verdict.by, verdict.reason, key, token)
     prompts = _prompts(state, asking, verdict.prompts)
     return Approved(now, step, verdict.by, verdict.reason, key, prompts or None, token)
+
+
+def questions_before(state: RunState, event: DecisionEvent, now: float) -> list[ApprovalRequested]:
+    """What must stand in the journal before the decision: its question, where nobody has asked it yet."""
+    asking = state.awaiting_approval.get(event.step)
+    if asking is None or asking.asked_key:
+        return []
+    question = question_of(state, asking)
+    return [ApprovalRequested(now, event.step, question.key, question.about)]
 
 
 def fire_overdue(state: RunState, now: float) -> list[TimerFired]:

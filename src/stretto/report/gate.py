@@ -83,7 +83,7 @@ def gate_of(state: RunState, step: StepState) -> Gate:
         step=step.id,
         about=question.about,
         question=step.question if question.about == "merge" else "",
-        key=step.asked_key,
+        key=step.asked_key or question.key,
         posture=planned.posture,
         read_set=planned.read_set,
         write_set=planned.write_set,

@@ -102,6 +102,12 @@ def question_of(state: RunState, step: StepState) -> Question:
     return Question("start", _digest("start", *_keys(commands), *_rest(state, step)), commands)
 
 
+def key_of_question(state: RunState, step: StepState) -> str:
+    """Of what a person is asked; also where that is not on record yet, because a run was accepted and
+    has not begun."""
+    return step.asked_key or question_of(state, step).key
+
+
 def hold_merge(transition: Transition, step: StepState, event: MergeHeld) -> None:
     if step.pending is None:
         end_merger(transition, step, event)
