@@ -32,10 +32,10 @@ interface Props {
 
 export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.Element {
   const [asked, setAsked] = useState<Asked>()
-  const step = outline.steps.find((each) => each.id === chosen)
+  const step = outline.steps.find((each) => each.id === chosen && !chosen.startsWith('#'))
   const remove = (): void => void (step && edit({ do: 'remove', step: step.id }))
   const keys = (event: KeyboardEvent): void => {
-    const words: Record<string, () => void> = { Delete: remove, F2: () => setAsked({ what: 'rename', step: chosen }), d: () => setAsked({ what: 'duplicate', step: chosen }), a: () => setAsked({ what: 'add', step: chosen }) }
+    const words: Record<string, () => void> = { Delete: remove, F2: () => setAsked({ what: 'rename', step: chosen }), d: () => setAsked({ what: 'duplicate', step: chosen }), a: () => setAsked({ what: 'add', step: step?.id ?? '' }) }
     const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : words[event.key]
     if (!act || (!step && event.key !== 'a')) return
     event.preventDefault()
@@ -44,7 +44,7 @@ export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.E
   return (
     <section class="builder" aria-label="Graph of the steps">
       <div class="bar tight">
-        <button type="button" onClick={() => setAsked({ what: 'add', step: chosen })}>Add a step</button>
+        <button type="button" onClick={() => setAsked({ what: 'add', step: step?.id ?? '' })}>Add a step</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'rename', step: chosen })}>Rename</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'duplicate', step: chosen })}>Duplicate</button>
         <button type="button" class="bad" disabled={!step || isBusy} onClick={remove}>Remove</button>
@@ -75,19 +75,20 @@ function Canvas({ outline, chosen, choose, edit, keys }: Omit<Props, 'isBusy'> &
   return (
     <div class="graph drawing">
       <svg ref={svg} width={layout.width + 56} height={layout.height + 24} viewBox={`-28 -10 ${layout.width + 56} ${layout.height + 24}`} onPointerMove={move} onPointerUp={drop} onPointerCancel={() => setDrag(undefined)}>
+        <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="context-stroke" /></marker></defs>
         {layout.paths.map((path) => {
           const why = outline.steps.find((step) => step.id === path.to)?.depends_on.find((each) => each.step === path.from)?.why
-          return <path class={`link ${why === 'written' ? 'written' : ''} ${chosen === path.to || chosen === path.from ? 'near' : ''}`} key={`${path.from} ${path.to}`} d={path.d} />
+          return <path class={`link ${why === 'written' ? 'written' : ''} ${chosen === path.to || chosen === path.from ? 'near' : ''}`} key={`${path.from} ${path.to}`} d={path.d} marker-end="url(#arrow)" />
         })}
         {outline.steps.map((step) => {
           const at = layout.nodes.get(step.id)
           if (!at) return null
           const waits = step.depends_on.map((each) => each.step).join(', ')
           return (
-            <g key={step.id} data-step={step.id} role="button" tabIndex={0} aria-pressed={chosen === step.id} aria-label={`${step.id}: ${subOf(step)}${waits ? `, waits for ${waits}` : ''}`} class={`node ${chosen === step.id ? 'chosen' : ''} ${drag?.over === step.id && drag.from !== step.id ? 'target' : ''} ${hasProblem(outline, step) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
+            <g key={step.id} data-step={step.id} role="button" tabIndex={0} aria-pressed={chosen === step.id} aria-label={`${nameOf(step)}: ${subOf(step)}${waits ? `, waits for ${waits}` : ''}`} class={`node ${chosen === step.id ? 'chosen' : ''} ${drag?.over === step.id && drag.from !== step.id ? 'target' : ''} ${hasProblem(outline, step) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
               onClick={() => choose(step.id, step.line ?? undefined)} onFocus={() => choose(step.id)} onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ' ? (event.preventDefault(), choose(step.id, step.line ?? undefined)) : keys(event))}>
               <rect width={at.width} height={at.height} rx="7" />
-              <text x="12" y="20">{shortened(step.id, LONGEST)}</text>
+              <text x="12" y="20">{shortened(nameOf(step), LONGEST)}</text>
               <text class="sub" x="12" y="37">{shortened(subOf(step), LONGEST + 2)}</text>
               <circle class="port" cx={at.width / 2} cy={at.height} r="6" onPointerDown={(event) => { event.preventDefault(); setDrag({ from: step.id, ...point(event), over: '' }) }}><title>Drag to a step that is to wait for {step.id}</title></circle>
             </g>
@@ -101,6 +102,11 @@ function Canvas({ outline, chosen, choose, edit, keys }: Omit<Props, 'isBusy'> &
 
 function middle(at: { x: number; y: number; width: number; height: number }): string {
   return `${at.x + at.width / 2} ${at.y + at.height}`
+}
+
+// A step whose name cannot be read has a number instead, by which it cannot be changed.
+function nameOf(step: OutlineStep): string {
+  return step.id.startsWith('#') ? 'no name yet' : step.id
 }
 
 function subOf(step: OutlineStep): string {
@@ -121,10 +127,10 @@ const WHY: Record<string, string> = { reference: 'uses its output', 'listed befo
 
 function Waits({ step, outline, edit, isBusy }: { step: OutlineStep; outline: Outline; edit: Props['edit']; isBusy: boolean }): JSX.Element {
   const [next, setNext] = useState('')
-  const others = outline.steps.filter((each) => each.id !== step.id && !step.depends_on.some((before) => before.step === each.id))
+  const others = outline.steps.filter((each) => each.id !== step.id && !each.id.startsWith('#') && !step.depends_on.some((before) => before.step === each.id))
   return (
     <div class="card waits">
-      <h3>{step.id}</h3>
+      <h2 class="small-head">{step.id}</h2>
       <div class="bar tight">
         <span class="quiet small">waits for</span>
         {step.depends_on.length ? null : <span class="small">nothing</span>}
@@ -160,9 +166,9 @@ function Ask({ asked, outline, edit, isBusy, done }: { asked: Asked; outline: Ou
   }
   return (
     <form class="card" aria-label={HEADS[asked.what]} onSubmit={send} onKeyDown={(event) => event.key === 'Escape' && done()}>
-      <h3>{asked.what === 'add' ? 'A new step' : `${HEADS[asked.what]} ${asked.step}`}</h3>
+      <h2 class="small-head">{asked.what === 'add' ? 'A new step' : `${HEADS[asked.what]} ${asked.step}`}</h2>
       <div class="fields">
-        <Field label="Its name" note="letters, digits, - and _">{(field) => <input id={field} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" autoFocus ref={(box) => void (box && document.activeElement?.closest('form') !== box.form && box.focus())} onInput={(event) => setId(event.currentTarget.value)} />}</Field>
+        <Field label="Its name" note="letters, digits, - _">{(field) => <input id={field} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" autoFocus ref={(box) => void (box && document.activeElement?.closest('form') !== box.form && box.focus())} onInput={(event) => setId(event.currentTarget.value)} />}</Field>
         {asked.what === 'add' ? <Field label="Agent">{(field) => <select id={field} value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>{outline.agents.map((each) => <option key={each.id} value={each.id}>{each.id}{each.about ? ` · ${shortened(each.about, 40)}` : ''}</option>)}</select>}</Field> : null}
       </div>
       {asked.what === 'add' ? (

@@ -1,7 +1,7 @@
 // Edit a workflow: its text and its graph side by side. Bytes that nobody touched stay as they are: what is saved is the
 // text itself, and a change in the graph is a change of the text that the server makes (/api/recipes/edit).
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, get, part, post, put } from '../api'
 import { Builder, type StepEdit } from '../builder'
 import { open, type ReferencesHere, type TextEditor } from '../codemirror'
@@ -140,7 +140,7 @@ function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { c
 
 // A page that is left by accident does not take what was typed with it.
 function useUnsaved(isUnsaved: boolean): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isUnsaved) return
     const hold = (event: BeforeUnloadEvent): void => event.preventDefault()
     addEventListener('beforeunload', hold)

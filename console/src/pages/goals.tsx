@@ -58,7 +58,7 @@ function All(): JSX.Element {
               <thead><tr><th>Goal</th><th>State</th><th>Verifier</th><th class="num">Iteration</th><th>Set</th></tr></thead>
               <tbody>{all.map((goal) => <tr key={goal.id}><td><a href={`/goals/${part(goal.id)}`}>{plain(goal.text)}</a></td><td><State status={goal.status} /></td><td class="mono">{plain(goal.verify)}</td><td class="num">{goal.iterations} of {goal.limits.iterations}</td><td><When at={goal.made_at} /></td></tr>)}</tbody>
             </table></div>
-          ) : <Empty what="No goal is set. Know the finish, not the steps? Set a goal with a verifier that a machine can check." action={<button onClick={() => setSetting(true)}>Set the first one</button>} command={'stretto goal set "the tests pass" --verify test:tests --max-iterations 5'} />}
+          ) : isSetting ? null : <Empty what="No goal is set. Know the finish, not the steps? Set a goal with a verifier that a machine can check." action={<button onClick={() => setSetting(true)}>Set the first one</button>} command={'stretto goal set "the tests pass" --verify test:tests --max-iterations 5'} />}
       </Loaded>
     </>
   )

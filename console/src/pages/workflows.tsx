@@ -198,7 +198,7 @@ function RunIt({ saved }: { saved: Saved }): JSX.Element {
           <ol class="waves">{plan.waves.map((wave) => <li>{wave.map((id) => <a class="chip" href={`#step-${id}`} key={id}>{id}</a>)}</li>)}</ol>
           {plan.would_run.map((step) => (
             <details id={`step-${step.id}`} key={step.id}>
-              <summary>{step.id} <span class="quiet">· {step.type}{step.agent ? ` · ${step.agent}` : ''}</span></summary>
+              <summary>{step.id} <span class="quiet">{step.type === 'sequential' ? '' : ` · ${step.type}`}{step.agent ? ` · ${step.agent}` : ''}</span></summary>
               {step.delegations.map((each) => <><p class="small quiet">{each.role} · {each.agent}</p><pre tabIndex={0}>{plain(each.prompt)}</pre></>)}
             </details>
           ))}
