@@ -319,3 +319,27 @@ def test_triggers_are_made_changed_and_deleted_and_a_goal_is_set(
         page.wait_for_url(re.compile(r"/goals/."))
         expect(page.get_by_role("heading", name="it is so")).to_be_visible(timeout=60_000)
         assert site.errors == []
+
+
+def test_words_become_a_draft_that_is_saved_and_run_once_it_is_approved(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lines = "".join(f"    {line}\n" for line in PLAIN.replace("plain", "drafted").splitlines())
+    with opened_site(browser, tmp_path, f"{QUICK}draft:\n  - |\n{lines}") as site:
+        page = site.page("/workflows?new")
+        page.get_by_label("What is to be done").fill("find, then write, then check")
+        page.get_by_role("button", name="Draft it").click()
+        expect(page.get_by_label("Recipe", exact=True)).to_contain_text("id: find", timeout=60_000)
+        assert not (tmp_path / "workflows" / "drafted.yaml").exists()
+        page.get_by_role("button", name="Open in the editor").click()
+        expect(page.locator("[data-step=check]")).to_be_visible(timeout=60_000)
+        page.go_back()
+        page.get_by_label("What is to be done").fill("find, then write, then check")
+        page.get_by_role("button", name="Draft it").click()
+        page.get_by_role("button", name="Approve and run").click(timeout=60_000)
+        expect(page.get_by_role("alert")).to_contain_text("Still missing: topic.")
+        page.get_by_role("textbox", name="topic").fill("tea")
+        page.get_by_role("button", name="Approve and run").click()
+        page.wait_for_url(re.compile(r"/runs/\d"))
+        expect(page.locator("h1 .state")).to_have_text("complete", timeout=60_000)
+        assert site.errors == []
