@@ -17,6 +17,8 @@ from typing import TypeGuard
 
 SOURCE = Path(__file__).parents[1] / "src" / "stretto"
 SMALL = 60
+# Functions are verbs. These forms say that something was done, and not what a call does.
+PARTICIPLES = {"said", "told", "shown", "judged", "asked", "meant", "heard", "handed"}
 # Nouns of this field that only look like participles.
 NOUNS = {"string", "testing", "setting", "thing", "embedding", "heading", "routing"}
 
@@ -32,6 +34,7 @@ class Figures:
     cycles: tuple[tuple[str, ...], ...]  # imports inside functions and for types counted
     homonyms: dict[str, tuple[str, ...]]  # public type names that two modules define
     gerunds: tuple[str, ...]  # modules named for an activity
+    participles: tuple[str, ...]  # functions named for what was done; properties are values
 
 
 @cache
@@ -49,6 +52,7 @@ def figures() -> Figures:
         cycles=_cycles({name: _imports(name, tree, trees) for name, tree in trees.items()}),
         homonyms=_homonyms(trees),
         gerunds=tuple(sorted(name for name in trees if _is_gerund(name.rpartition(".")[2]))),
+        participles=tuple(sorted(_participles(trees))),
     )
 
 
@@ -63,6 +67,17 @@ def _name(path: Path) -> str:
 
 def _is_gerund(word: str) -> bool:
     return bool(re.search(r"[a-z]{3}ing$", word)) and word.rpartition("_")[2] not in NOUNS
+
+
+def _participles(trees: dict[str, ast.Module]) -> list[str]:
+    return [
+        f"{module}.{node.name}"
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.lstrip("_") in PARTICIPLES
+        and not any(ast.unparse(each) == "property" for each in node.decorator_list)
+    ]
 
 
 def _function_lengths(trees: dict[str, ast.Module]) -> list[tuple[int, str]]:
@@ -155,6 +170,7 @@ def main() -> None:
     print(f"import cycles           {len(found.cycles)} (imports inside functions counted)")
     print(f"homonyms                {len(found.homonyms)}")
     print(f"modules named …ing      {len(found.gerunds)}")
+    print(f"functions like 'said'   {len(found.participles)}")
     if "--all" in sys.argv[1:]:
         for cycle in found.cycles:
             print("cycle", " ".join(cycle))

@@ -32,6 +32,7 @@ def test_the_figures_hold(script: ModuleType):
     assert found.longest_function[0] <= 40
     assert found.cycles == ()
     assert found.gerunds == ()
+    assert found.participles == ()
 
 
 def test_no_public_type_name_is_defined_twice(script: ModuleType):

@@ -149,13 +149,13 @@ class FunctionAgents:
                 found.append(_clash(agent.id))
             elif self.named(agent.model) is None and is_function(agent.model):
                 found.append(_missing(agent.id, agent.model or ""))
-        for model, inputs in dict.fromkeys(_asked(plan)):
+        for model, inputs in dict.fromkeys(_find_models(plan)):
             if (function := self.named(model)) is not None:
                 found += _unknown_parameters(function, inputs)
         return tuple(dict.fromkeys(found))
 
 
-def _asked(plan: Plan) -> Iterator[tuple[str | None, frozenset[str]]]:
+def _find_models(plan: Plan) -> Iterator[tuple[str | None, frozenset[str]]]:
     """Who is asked, and which inputs the recipe has that asks: that of the run, or of a workflow step."""
     inputs: dict[StepId | None, frozenset[str]] = {
         None: frozenset(each.name for each in plan.inputs)

@@ -140,8 +140,8 @@ class Checks:
         # A script that is named by its path may be what the goal is about; a program is not.
         is_missing = ran.exit_code in _NOT_RUNNABLE and ran.limit_hit is None and "/" not in command
         if is_met and (untested := _untested(ran.output)):
-            return self._not_met(f"{untested}\n{_said(ran)}")
-        return check_result(is_met, _said(ran), self._hide, cannot_run=is_missing)
+            return self._not_met(f"{untested}\n{_describe_exit(ran)}")
+        return check_result(is_met, _describe_exit(ran), self._hide, cannot_run=is_missing)
 
     async def _tests(self, paths: str, seconds: float) -> CheckResult:
         if (words := shlex.split(paths)) and all(word.endswith(".xml") for word in words):
@@ -160,8 +160,8 @@ class Checks:
             names = list(dict.fromkeys(program.failed.findall(output)))
             named = "".join(f"FAILED {name}\n" for name in names[:30])
             if passed and not names and (untested := _untested(output)):
-                return self._not_met(f"{untested}\n{_said(ran)}")
-            return check_result(passed and not names, f"{named}{_said(ran)}", self._hide)
+                return self._not_met(f"{untested}\n{_describe_exit(ran)}")
+            return check_result(passed and not names, f"{named}{_describe_exit(ran)}", self._hide)
         counts = await asyncio.to_thread(read_junit, report.strip())
         if counts is None:
             said = say_exit(ran.exit_code, ran.limit_hit or "", output)
@@ -350,7 +350,7 @@ def _check_there(program: TestProgram, ran: "Ran") -> None:
         raise CannotVerify(f"{lacks[1]} is not where commands run", hint=hint)
 
 
-def _said(ran: "Ran") -> str:
+def _describe_exit(ran: "Ran") -> str:
     note = "" if ran.is_confined else f"\n[{SANDBOX_OFF}]"
     return f"{say_exit(ran.exit_code, ran.limit_hit or '', ran.output)}{note}"
 

@@ -73,11 +73,11 @@ def add(
             hint='stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
         )
     inputs = given_inputs(pairs, input_json)
-    common: dict[str, Any] = {"inputs": inputs, **_said(said, "permission", "overlap")}
+    common: dict[str, Any] = {"inputs": inputs, **_pick_given(said, "permission", "overlap")}
 
     async def work(triggers: "Triggers") -> "Trigger | AddedWebhook":
         if said["cron"] is not None:
-            more = _said(said, "zone", "missed")
+            more = _pick_given(said, "zone", "missed")
             return await triggers.add_schedule(name, workflow, said["cron"], **common, **more)
         if said["is_webhook"]:
             mapping = _mapping(said["mapped"])
@@ -85,14 +85,14 @@ def add(
         if said["input_for_file"] is None:
             hint = "--input-for-file names the input that gets the file's path"
             raise InvalidUsage("--watch needs --input-for-file", hint=hint)
-        more = _said(said, "pattern", "existing")
+        more = _pick_given(said, "pattern", "existing")
         more |= {"input": said["input_for_file"], "settle_seconds": _seconds(said["settle"])}
         return await triggers.add_folder(name, workflow, said["watch"], **common, **more)
 
     _print_added(_do(work), as_json)
 
 
-def _said(options: dict[str, Any], *names: str) -> dict[str, Any]:
+def _pick_given(options: dict[str, Any], *names: str) -> dict[str, Any]:
     """Those that were given; the others have defaults of their own."""
     return {name: options[name] for name in names if options[name] is not None}
 

@@ -132,7 +132,7 @@ class Shape(Struct, frozen=True, dict=True):
             if not isinstance(node, RefusedNode):
                 name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else self.called
                 message = f"{name} must be a mapping, not {describe(node)}"
-                hint = self._meant(node, at, reading) or f"its keys: {self._names()}"
+                hint = self._guess_form(node, at, reading) or f"its keys: {self._names()}"
                 reading.problem_at("RCP103", node, at, message, hint)
             return None
         node, guessed, has_unknown = self._correct_keys(node, at, reading)
@@ -155,7 +155,7 @@ class Shape(Struct, frozen=True, dict=True):
                 )
         return Fields(node, at, values, has_unknown)
 
-    def _meant(self, node: Node, at: Path, reading: Reading) -> str:
+    def _guess_form(self, node: Node, at: Path, reading: Reading) -> str:
         """`retry: 3` → write retry: {max_attempts: 3}."""
         if not isinstance(node, ScalarNode) or node.value is None:
             return ""

@@ -200,14 +200,14 @@ def _fingerprint(started: RunStarted, forged: Iterable[DecisionEvent]) -> str:
 
 
 def _start(started: RunStarted) -> bytes:
-    head = {**_written(started, "plan"), "at": float(started.at)}
+    head = {**_fields_to_seal(started, "plan"), "at": float(started.at)}
     # JSON without line breaks, so nothing can move between the two halves.
     return _canonical(head) + b"\n" + bytes(started.plan)
 
 
 def _decision(run_id: str, decided: DecisionEvent) -> bytes:
     # Without its time, which the driver sets when it journals the decision.
-    return _canonical({**_written(decided), "type": decided.type, "of": run_id})
+    return _canonical({**_fields_to_seal(decided), "type": decided.type, "of": run_id})
 
 
 def _canonical(value: Mapping[str, object]) -> bytes:
@@ -219,7 +219,7 @@ def describe_decision(decided: DecisionEvent) -> str:
     return f"{verdict} of {decided.step}"
 
 
-def _written(event: RunStarted | DecisionEvent, *besides: str) -> dict[str, object]:
+def _fields_to_seal(event: RunStarted | DecisionEvent, *besides: str) -> dict[str, object]:
     # A field at its default is left out: seals hold when a later Stretto adds another field.
     written = ((name, getattr(event, name), default) for name, default in _fields(type(event)))
     left_out = ("at", "seal", *besides)

@@ -474,7 +474,7 @@ _KINDS: tuple[tuple[LiteralKind, re.Pattern[str]], ...] = (
 
 def _inputs(source: CaptureSource, parts: Sequence[Sequence[_Part]]) -> dict[str, str]:
     """What came from the person, by the name of its input, in the order of their words."""
-    told = [_told(each) for each in parts]
+    told = [_join_words(each) for each in parts]
     found: dict[str, str] = {}
     for name, value in source.given.items():
         if not is_id(name) or not any(stands_in(value, text) for text in told):
@@ -497,7 +497,7 @@ def _inputs(source: CaptureSource, parts: Sequence[Sequence[_Part]]) -> dict[str
     return found
 
 
-def _told(parts: Sequence[_Part]) -> str:
+def _join_words(parts: Sequence[_Part]) -> str:
     """What is not an output that was handed on."""
     return "\n".join(part.text for part in parts if not part.is_reference)[:_MOST_WORDS]
 

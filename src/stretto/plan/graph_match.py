@@ -34,10 +34,12 @@ def step_that_does(
 ) -> StepId | None:
     """Whether the steps of the one do, together, all that the wanted ones of the other do, in whatever
     shape: alone, as branches, as elements. Out: the first of them that does a part of it."""
-    asked = [each for step in wanted for each in _asked(other, step)]
+    asked = [each for step in wanted for each in _find_questions(other, step)]
     found: list[StepId] = []
     for part in asked:
-        doing = (step.id for step in among if any(_is_alike(e, part) for e in _asked(one, step)))
+        doing = (
+            step.id for step in among if any(_is_alike(e, part) for e in _find_questions(one, step))
+        )
         if (id := next(doing, None)) is None:
             return None
         found.append(id)
@@ -46,7 +48,7 @@ def step_that_does(
 
 def _likeness(one: Plan, step: PlannedStep, other: Plan, twin: PlannedStep) -> float:
     """That of the least like of their prompts; 0 where others are asked."""
-    ours, theirs = _asked(one, step), _asked(other, twin)
+    ours, theirs = _find_questions(one, step), _find_questions(other, twin)
     if step.type != twin.type or [each.agent for each in ours] != [each.agent for each in theirs]:
         return 0.0
     pairs = zip(ours, theirs, strict=True)
@@ -61,7 +63,7 @@ class _Asked(NamedTuple):
     words: str
 
 
-def _asked(plan: Plan, step: PlannedStep) -> list[_Asked]:
+def _find_questions(plan: Plan, step: PlannedStep) -> list[_Asked]:
     found = []
     for brief in briefs(step.work):
         command = brief.command.run if brief.command else ""

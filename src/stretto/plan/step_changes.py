@@ -110,13 +110,13 @@ def change_steps(
     edit = _edit(before, change)
     text = apply_changes(recipe.source.text, edit.changes)
     after = _Steps(read_recipe(text, recipe.source.file, limits), catalog, limits)
-    if after.recipe.root is None or _said(after.content()) != _said(edit.wanted):
+    if after.recipe.root is None or _spell(after.content()) != _spell(edit.wanted):
         raise _unsafe("this part of the text is written in a way that cannot be changed safely")
     _check(before, after, change)
     return text
 
 
-def _said(value: Json) -> str:
+def _spell(value: Json) -> str:
     return json.dumps(value)  # 1 is not true here, and the order of keys counts
 
 

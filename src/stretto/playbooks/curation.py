@@ -99,7 +99,7 @@ def _twin(library: Library, playbook: Playbook, gone: set[int], now: float) -> P
         if other.id == playbook.id or other.id in gone:
             continue
         is_worth_more = _worth(library, other, now) > _worth(library, playbook, now)
-        if is_worth_more and likeness(_said(playbook), _said(other)) >= LIKENESS:
+        if is_worth_more and likeness(_words_of(playbook), _words_of(other)) >= LIKENESS:
             return other
     return None
 
@@ -211,10 +211,10 @@ def slug(text: str) -> str:
 
 
 def _is_same(playbook: Playbook, skill: EmittedSkill) -> bool:
-    return likeness(_said(playbook), f"{skill.description} {skill.body}") >= LIKENESS
+    return likeness(_words_of(playbook), f"{skill.description} {skill.body}") >= LIKENESS
 
 
-def _said(playbook: Playbook) -> str:
+def _words_of(playbook: Playbook) -> str:
     return f"{playbook.description} {playbook.body}"
 
 

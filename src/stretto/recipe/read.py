@@ -210,7 +210,7 @@ def _dialect(body: MapNode, otherwise: Dialect) -> Dialect:
 def _recipe(
     document: Document, reading: Reading, body: Fields, envelope: Fields | None, dialect: Dialect
 ) -> Recipe:
-    id, title = _written(body, envelope, "id"), _written(body, envelope, "name")
+    id, title = _choose_name(body, envelope, "id"), _choose_name(body, envelope, "name")
     if dialect.needs_name and not body.has_unknown and not _has(body, envelope, "name", "id"):
         first = next(iter(body.node.keys.values()), body.node)
         reading.problem_at(
@@ -258,7 +258,7 @@ def _has(body: Fields, envelope: Fields | None, *names: str) -> bool:
     return bool(body.written(*names) or (envelope and envelope.written(*names)))
 
 
-def _written(body: Fields, envelope: Fields | None, name: str) -> str:
+def _choose_name(body: Fields, envelope: Fields | None, name: str) -> str:
     """The outer word names the file. An inner one may be a template, as in `Review of {{topic}}`,
     which is no name before the inputs are known."""
     said = [fields.get(name, str) for fields in (envelope, body) if fields]

@@ -94,7 +94,7 @@ class Guard:
     def _admit(self, scope: Scope) -> None:
         """Raises what `AccessControl` raises, and BodyTooLarge."""
         headers = _headers(scope)
-        asked = _asked(scope, headers)
+        asked = _read_caller(scope, headers)
         self._access.hosts.check(asked)
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > self._most_bytes):
@@ -131,7 +131,7 @@ def _headers(scope: Scope) -> Mapping[str, str]:
     return found
 
 
-def _asked(scope: Scope, headers: Mapping[str, str]) -> Caller:
+def _read_caller(scope: Scope, headers: Mapping[str, str]) -> Caller:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return Caller(
         host=headers.get("host", ""),

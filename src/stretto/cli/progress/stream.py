@@ -60,7 +60,7 @@ class StepStreams:
         self._heard: OrderedDict[StepId, _Heard] = OrderedDict()
 
     def note(self, event: Event) -> None:
-        for text, style in _told(event):
+        for text, style in _describe(event):
             assert isinstance(event, _OF_AN_ATTEMPT)
             heard = self._heard.setdefault(event.step, _Heard())
             self._heard.move_to_end(event.step)
@@ -83,7 +83,7 @@ class StepStreams:
         return found
 
 
-def _told(event: Event) -> Iterator[Words]:
+def _describe(event: Event) -> Iterator[Words]:
     match event:
         case AttemptStarted():
             yield f"{one_line(event.agent)} begins", "dim"

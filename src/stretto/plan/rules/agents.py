@@ -179,18 +179,18 @@ def _listeners(draft: Draft, drafted: DraftStep) -> list[_Listener]:
     step, key = drafted.step, draft.recipe.dialect.instruction_key
     name = f"step '{step.id}'"
 
-    def told(agent: AgentId | None) -> _Listener:
+    def listener(agent: AgentId | None) -> _Listener:
         return _Listener(step.at, agent, step.instruction, step.instruction_at, name, key)
 
     match step.work:
         case Delegation(agent):
-            return [told(agent)]
+            return [listener(agent)]
         case Loop(agent):
-            return [told(agent)]
+            return [listener(agent)]
         case Condition() | Switch():
-            return [told(use.agent) for use in drafted.uses]
+            return [listener(use.agent) for use in drafted.uses]
         case Parallel(branches):
-            return [_branch_listener(branch, told(branch.agent), key) for branch in branches]
+            return [_branch_listener(branch, listener(branch.agent), key) for branch in branches]
         case _:  # a map hands each element over, and that is something
             return []
 
