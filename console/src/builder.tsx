@@ -43,7 +43,7 @@ export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.E
   }
   return (
     <section class="builder" aria-label="Graph of the steps">
-      <div class="bar tight">
+      <div class="bar snug">
         <button type="button" onClick={() => setAsked({ what: 'add', step: step?.id ?? '' })}>Add a step</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'rename', step: chosen })}>Rename</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'duplicate', step: chosen })}>Duplicate</button>
@@ -131,7 +131,7 @@ function Waits({ step, outline, edit, isBusy }: { step: OutlineStep; outline: Ou
   return (
     <div class="card waits">
       <h2 class="small-head">{step.id}</h2>
-      <div class="bar tight">
+      <div class="bar snug">
         <span class="quiet small">waits for</span>
         {step.depends_on.length ? null : <span class="small">nothing</span>}
         {step.depends_on.map((before) => (
@@ -142,7 +142,7 @@ function Waits({ step, outline, edit, isBusy }: { step: OutlineStep; outline: Ou
         ))}
       </div>
       {others.length ? (
-        <form class="bar tight" onSubmit={(event) => { event.preventDefault(); if (next) void edit({ do: 'connect', before: next, step: step.id }).then(() => setNext('')) }}>
+        <form class="bar snug" onSubmit={(event) => { event.preventDefault(); if (next) void edit({ do: 'connect', before: next, step: step.id }).then(() => setNext('')) }}>
           <label class="visually-hidden" for="wait-for">Let it wait for another step</label>
           <select id="wait-for" value={next} onChange={(event) => setNext(event.currentTarget.value)}><option value="">another step …</option>{others.map((each) => <option key={each.id}>{each.id}</option>)}</select>
           <button disabled={!next || isBusy}>Wait for it</button>

@@ -53,12 +53,12 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
     <>
       {saved ? null : <Title page={`New: ${name}`}>New workflow: {name}</Title>}
       <div class="bar between toolbar">
-        <div class="bar tight">
+        <div class="bar snug">
           <button type="button" onClick={() => editor.current?.undo()} title="Ctrl+Z" aria-keyshortcuts="Control+Z">Undo</button>
           <button type="button" onClick={() => editor.current?.redo()} title="Ctrl+Y" aria-keyshortcuts="Control+Y">Redo</button>
           <button type="button" onClick={() => setAsked('variable')}>Insert a variable</button>
         </div>
-        <div class="bar tight">
+        <div class="bar snug">
           <Verdict outline={outline.value} />
           <span class="quiet small">{isSame ? 'Nothing has changed.' : 'Not saved yet.'}</span>
           {saved ? <button type="button" onClick={() => setAsked('as')}>Save as …</button> : null}

@@ -85,7 +85,7 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
     <section class="card" aria-label={trigger.name}>
       <div class="bar between">
         <h2 class="first">{plain(trigger.name)} {trigger.paused ? <span class="state warn small" data-mark="‖">paused</span> : null}</h2>
-        <span class="bar tight">
+        <span class="bar snug">
           {trigger.kind === 'schedule' ? <button disabled={action.isBusy} onClick={runNow}>Run now</button> : null}
           {trigger.paused ? <button disabled={action.isBusy} onClick={() => act('resume')}>Go on</button> : <button disabled={action.isBusy} onClick={() => act('pause')}>Pause</button>}
           {trigger.kind === 'webhook' ? <button disabled={action.isBusy} onClick={rotate}>New secret</button> : null}
@@ -234,7 +234,7 @@ function Schedule({ form, set }: { form: Form; set: (part: Partial<Form>) => voi
         <Field label="When" note="minute, hour, day, month, weekday">{(id) => <input id={id} class="mono" required value={form.cron} onInput={(event) => set({ cron: event.currentTarget.value })} />}</Field>
         <Field label="By the clock of">{(id) => <><input id={id} required list="zones" value={form.zone} onInput={(event) => set({ zone: event.currentTarget.value })} /><datalist id="zones">{zones.map((each) => <option value={each} />)}</datalist></>}</Field>
       </div>
-      <p class="bar tight">{Object.entries(SHORT).map(([cron, word]) => <button type="button" class="small" aria-pressed={form.cron === cron} onClick={() => set({ cron })}>{word}</button>)}</p>
+      <p class="bar snug">{Object.entries(SHORT).map(([cron, word]) => <button type="button" class="small" aria-pressed={form.cron === cron} onClick={() => set({ cron })}>{word}</button>)}</p>
       <div class="preview" role="status">{typeof preview === 'string' ? <span class="state bad" data-mark="✗">{preview}</span> : preview ? <><p><strong>It runs {preview.says}.</strong></p><Times at={preview.next} zone={form.zone} /></> : <p class="quiet">…</p>}</div>
     </>
   )

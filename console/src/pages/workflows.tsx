@@ -249,7 +249,7 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
                   {[...all].reverse().map((each) => (
                     <tr key={each.version}>
                       <td class="num">{each.version}</td><td><When at={each.at} /></td><td>{each.by || each.origin}</td><td>{each.why}{each.current ? <span class="chip">current</span> : null}</td>
-                      <td><span class="bar tight">{each.current ? null : <><button onClick={() => show(each.version)}>What changed since</button><button disabled={action.isBusy} onClick={() => ask(each)}>Restore …</button></>}</span></td>
+                      <td><span class="bar snug">{each.current ? null : <><button onClick={() => show(each.version)}>What changed since</button><button disabled={action.isBusy} onClick={() => ask(each)}>Restore …</button></>}</span></td>
                     </tr>
                   ))}
                 </tbody>
