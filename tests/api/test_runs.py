@@ -205,6 +205,80 @@ def test_a_run_is_retried_and_forked_and_reuses_what_need_not_be_done_again(
     asyncio.run(main())
 
 
+EACH = """
+name: each
+inputs: [{name: list, type: json, default: [a, b, b]}]
+steps:
+  - id: views
+    parallel: [{agent: writer, input: For., output_key: pro}, {agent: antagonist, input: Against., output_key: con}]
+  - id: each
+    cache: true
+    depends_on: views
+    map:
+      over: "{{inputs.list}}"
+      stages: [{agent: writer, input: "Draft {{item}}"}, {agent: editor, input: Mend it.}]
+      reduce: synthesizer
+  - {id: last, subagent: writer, prompt: "End with {{steps.each.output}}"}
+"""
+
+
+def asked(report: stretto.RunReport) -> list[str]:
+    """The work that was done again, by step and part."""
+    return [
+        f"{step.id} {attempt.part}".strip()
+        for step in report.steps
+        for attempt in step.attempts
+        if attempt.status != "reused"
+    ]
+
+
+def test_one_element_or_one_branch_is_done_again_alone(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: said") as w:
+            first = await w.start(EACH)
+            assert (await first.report()).status == "complete"
+
+            async def again(**named: Any) -> list[str]:
+                return asked(await (await first.retry(**named)).report())
+
+            assert await again() == []
+            element = ["each item.1.stage.0", "each item.1.stage.1"]
+            rest = ["each reduce", "last"]
+            assert sorted(await again(from_step="each", part="1")) == [*element, *rest]
+            assert sorted(await again(from_step="each", part="item.1.stage.1")) == [*element, *rest]
+            branch = await again(from_step="views", part="con")
+            assert [each for each in branch if each.startswith("views")] == ["views con"]
+            assert "last" in branch
+            shorter = await again(from_step="each", part="2", inputs={"list": ["a", "b"]})
+            assert not [each for each in shorter if "item" in each]  # that element is gone
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"part": "1"}, "say of which"),
+        ({"from_step": "last", "part": "1"}, "has no branches or elements"),
+        ({"from_step": "each", "part": "7"}, "its parts: 0, 1, 2"),
+        ({"from_step": "views", "part": "cno"}, "did you mean 'con'"),
+        ({"from_step": "each", "part": 1}, "part must be"),
+    ],
+)
+def test_a_part_that_cannot_be_done_alone_is_refused(
+    open_stretto: Open, named: dict[str, Any], said: str
+) -> None:
+    async def main() -> None:
+        async with open_stretto("default: said") as w:
+            first = await w.start(EACH)
+            await first.wait()
+            with pytest.raises(stretto.InvalidUsage) as caught:
+                await first.retry(**named)
+            assert said in f"{caught.value} {caught.value.hint}"
+
+    asyncio.run(main())
+
+
 def test_two_instances_work_at_once_in_one_loop(open_stretto: Open) -> None:
     async def main() -> None:
         slow = "default: {reply: slow, delay: 200ms}"

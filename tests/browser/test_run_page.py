@@ -128,9 +128,10 @@ def test_words_are_shown_as_they_come(browser: Browser, tmp_path: Path) -> None:
         assert site.errors == []
 
 
-def test_the_elements_of_a_map_are_cards_with_the_failed_ones_first(
+def test_the_elements_of_a_map_are_cards_with_the_failed_ones_first_and_one_is_retried_alone(
     browser: Browser, tmp_path: Path
 ) -> None:
+    prompts: list[str] = []
     recipe = """
 name: each
 inputs: [{name: them, type: json, required: true}]
@@ -140,6 +141,7 @@ steps:
 """
 
     def answer(asked: Asked) -> Said | Status:
+        prompts.append(asked.prompt)
         return Status(400, "no such word") if "three" in asked.prompt else Said(asked.prompt)
 
     with model_site(browser, tmp_path, answer, each=recipe) as site:
@@ -152,6 +154,12 @@ steps:
         expect(cards).to_have_count(2)
         cards.first.locator("summary").first.click()
         expect(cards.first.get_by_text("Prompt, as it was sent")).to_be_visible()
+        prompts.clear()
+        page.get_by_role("button", name="Retry item.0.stage.0 alone").click()
+        page.wait_for_url(lambda url: run not in url)
+        expect(page.get_by_role("heading", level=1)).to_contain_text("partial")
+        # The one that failed has no answer to reuse.
+        assert sorted(each.split()[1] for each in prompts) == ["one.", "three."]
         assert site.errors == []
 
 

@@ -218,12 +218,19 @@ function Part({ view, step, of }: { view: RunAnswer; step: string; of: StepPart 
   )
 }
 
+// What a retry can do again alone: a branch or an element. A turn of a loop needs those before it.
+const ALONE = /^(?!(try|check)\.\d+$|reduce$)./
+
 function PartDetail({ view, step, piece }: { view: RunAnswer; step: string; piece: string }): JSX.Element {
   const detail = useDetail(view, step, piece)
+  const action = useAction()
+  const again = (): void => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step, part: piece }))
   return (
     <Loaded from={detail}>
       {(found) => (
         <>
+          {view.ended_at && ALONE.test(piece) ? <p class="bar"><button class="tight" disabled={action.isBusy} aria-label={`Retry ${piece} alone`} onClick={again}>Retry this one</button></p> : null}
+          {action.error ? <Failure error={action.error} /> : null}
           {found.part_output === null ? <Live detail={found} /> : <><h3>Output</h3><Value value={found.part_output} /></>}
           {found.prompt ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(found.prompt)}</pre></details> : null}
           {found.attempts.length > 1 ? <Attempts attempts={found.attempts} /> : null}

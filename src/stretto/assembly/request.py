@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
+from stretto.events.attempts import BranchPart, ItemPart, Part
 from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.plan.prepare import ask_to_start
@@ -44,6 +45,9 @@ class RunRequest:
     of: RunId | None = None
     is_resumed: bool = False  # False: `of` is run again, as a new run
     from_step: str | None = None  # running again: this step and all that depends on it is done anew
+    part: str | None = (
+        None  # of that step, only this branch or element: `2`, `item.2.stage.0`, a key
+    )
     model: str | None = None  # overrides the model of every agent
     permission: str | None = None
     budget: Budget = Budget()
@@ -192,7 +196,34 @@ def _plan_again(
         known = [each.id for each in plan.steps]
         hint = did_you_mean(step, known) or f"its steps: {listed(known)}"
         raise InvalidUsage(f"{plan.name} has no step '{step}'", hint=hint)
+    if request.part is not None:
+        _part_again(request, plan, recorded)  # raises InvalidUsage
     return plan, notices
+
+
+def _part_again(request: RunRequest, plan: "Plan", recorded: RecordedRun) -> Part | None:
+    """The branch or element that is done anew, where the rest of its step is not. Raises InvalidUsage."""
+    written, step = request.part, request.from_step
+    if written is None:
+        return None
+    if step is None:
+        raise InvalidUsage("a part is one of a step: say of which", hint="from_step, --from STEP")
+    found = recorded.history.state.steps.get(StepId(step))
+    parts = [id for id in (found.parts if found else ()) if isinstance(id, BranchPart | ItemPart)]
+    if not parts:
+        hint = f"retry it as a whole: --from {step}"
+        raise InvalidUsage(f"step '{step}' has no branches or elements", hint=hint)
+    if any(each.id == step and each.posture == "writer" for each in plan.steps):
+        hint = f"its parts share one copy of the files; retry it as a whole: --from {step}"
+        raise InvalidUsage(f"step '{step}' writes files, so no part of it is done alone", hint=hint)
+    for id in parts:
+        if written == id.text or (isinstance(id, ItemPart) and written == str(id.index)):
+            return id
+    names = list(
+        dict.fromkeys(str(id.index) if isinstance(id, ItemPart) else id.key for id in parts)
+    )
+    hint = did_you_mean(written, names) or f"its parts: {listed(names[:20])}"
+    raise InvalidUsage(f"step '{step}' has no part '{written}'", hint=hint)
 
 
 def _inputs_again(request: RunRequest, plan: "Plan", recorded: RecordedRun) -> dict[str, Json]:
@@ -206,7 +237,10 @@ def _run_again(start: Start, request: RunRequest, plan: "Plan", recorded: Record
     history = recorded.history
     step = StepId(request.from_step) if request.from_step else None
     anew = downstream(plan, step) if step else frozenset()
-    before = reusable(history.state, anew, step)
+    part = _part_again(request, plan, recorded)
+    if step is not None and part is not None:
+        anew -= {step}
+    before = reusable(history.state, anew, step, part)
     if recorded.doubt:  # then its approvals do not count either
         before = replace(before, approved={})
     return replace(start, parent=history.started.run_id, reusable=before)

@@ -309,6 +309,7 @@ class Run:
         self,
         *,
         from_step: str | None = None,
+        part: str | None = None,
         recipe: RecipeSource | None = None,
         inputs: Mapping[str, object] | None = None,
         model: str | None = None,
@@ -316,14 +317,16 @@ class Run:
         accepted: str | None = None,
     ) -> "Run":
         """A new run that reuses every step whose agent, prompt, tools, model and schema are
-        unchanged. `from_step`: do this one anew, and all that depends on it."""
-        check_optional_text(model=model, from_step=from_step, accepted=accepted)
+        unchanged. `from_step`: do this one anew, and all that depends on it. `part`: of that step,
+        only this branch (its key) or this element of a map (its index, from 0)."""
+        check_optional_text(model=model, from_step=from_step, part=part, accepted=accepted)
         check_permission(permission)
         request = RunRequest(
             recipe,
             check_inputs(inputs),
             of=self._id,
             from_step=from_step,
+            part=part,
             model=model,
             permission=permission,
             accepted=frozenset([accepted] if accepted else []),

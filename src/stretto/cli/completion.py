@@ -114,7 +114,7 @@ OPTIONS = {
     "batch": "--help --json --model --open --output --permission --quiet --report",
     "goal": "--help",
     "resume": "--accept-plan --help --json --model --open --output --quiet --report",
-    "retry": "--accept-plan --failed --from --help --input --input-json --json --model --open --output --quiet --recipe --report",
+    "retry": "--accept-plan --failed --from --help --input --input-json --json --model --open --output --part --quiet --recipe --report",
     "fork": "--accept-plan --from --help --input --input-json --json --model --open --output --quiet --report",
     "cancel": "--help --json --reason",
     "runs": "--help --json --limit --project --since --status --workflow",

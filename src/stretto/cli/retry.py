@@ -19,6 +19,7 @@ from stretto.problems.errors import InvalidUsage
 @click.argument("run", required=False)
 @click.option("--failed", is_flag=True, help="Only what did not succeed (the default).")
 @click.option("--from", "step", metavar="STEP", help="This step and everything downstream.")
+@click.option("--part", metavar="PART", help="With --from: only this branch, or element 0, 1, …")
 @click.option("--recipe", metavar="FILE", help="The edited recipe; what is unchanged is reused.")
 @input_options
 @model_option
@@ -28,6 +29,7 @@ def command(
     run: str | None,
     failed: bool,
     step: str | None,
+    part: str | None,
     recipe: str | None,
     pairs: tuple[str, ...],
     input_json: str | None,
@@ -43,6 +45,7 @@ def command(
         open_recipe(stretto.project, recipe) if recipe else None,
         given_inputs(pairs, input_json),
         from_step=step,
+        part=part,
         model=model,
         accepted=frozenset([accepted] if accepted else []),
     )

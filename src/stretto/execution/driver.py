@@ -299,7 +299,7 @@ class Driver:
         self, command: StartAttempt, found: ReusedOutput | None
     ) -> ReusedOutput | None:
         """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
-        if command.step in self._reusable.anew:
+        if self._reuse.must_be_anew(command):
             return None  # a person asked for it again, and so not for what the cache holds
         if command.request.command is not None:
             return await self._find_said(command, found)

@@ -13,14 +13,14 @@ from hashlib import sha256
 import msgspec
 from msgspec import to_builtins
 
-from stretto.events.attempts import AttemptId
+from stretto.events.attempts import AttemptId, Part, ReducePart
 from stretto.events.model import Approved, AttemptSucceeded, CommandEnded, Event
 from stretto.execution.leases import RunJournal
 from stretto.plan.model import Plan
 from stretto.plan.workflow_steps import inner_steps
 from stretto.schedule.changes import writes_here
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
+from stretto.schedule.places import AnswerPlace, ElementPart, Places, PlannedPlaces
 from stretto.schedule.state import AttemptState, RunState
 from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json, Large, loaded
@@ -52,6 +52,7 @@ class Reusable:
     plan: Plan | None = None  # of that run
     answers: Mapping[AnswerPlace, EarlierAnswer] = field(default_factory=dict)
     anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
+    anew_part: AnswerPlace | None = None  # or of one step, only this branch or element
     approved: Mapping[StepId, Approved] = field(default_factory=dict)  # by a person, for its key
     commands: Mapping[AnswerPlace, EarlierCommand] = field(default_factory=dict)
 
@@ -69,10 +70,14 @@ NOTHING = Reusable()
 
 
 def reusable(
-    state: RunState, anew: frozenset[StepId] = frozenset(), from_step: StepId | None = None
+    state: RunState,
+    anew: frozenset[StepId] = frozenset(),
+    from_step: StepId | None = None,
+    only: Part | None = None,
 ) -> Reusable:
     """`from_step`: that the user has named. Of it a person is asked again, whatever was approved: to do
-    it once more is more than that. What follows from it counts by its content, like all else."""
+    it once more is more than that. What follows from it counts by its content, like all else.
+    `only`: the branch or element of it that is done anew, where the rest of the step is not."""
     places, answers = Places(state), dict[AnswerPlace, EarlierAnswer]()
     for step in state.order:
         for part in () if step.is_in_vain else step.parts.values():
@@ -88,7 +93,13 @@ def reusable(
         if step.approval is not None and step.approval.key and not _is_named(step.id, from_step)
     }
     return Reusable(
-        state.run_id, state.plan, answers, anew, approved, _find_commands(state, places)
+        state.run_id,
+        state.plan,
+        answers,
+        anew,
+        None if from_step is None or only is None else places.of(from_step, only),
+        approved,
+        _find_commands(state, places),
     )
 
 
@@ -133,8 +144,20 @@ class Reuse:
             if place not in planned_now:
                 self._homeless.setdefault(answer.key, []).append(place)
 
+    def must_be_anew(self, command: StartAttempt) -> bool:
+        """Whether somebody has asked for exactly this to be done again, so no older answer counts."""
+        if command.step in self._earlier.anew:
+            return True
+        wanted, part = self._earlier.anew_part, command.attempt.part
+        if wanted is None or command.step != wanted.step:
+            return False
+        found = self._places.of(command.step, part).part
+        if isinstance(wanted.part, ElementPart) and isinstance(found, ElementPart):
+            return found.element == wanted.part.element  # in all its stages
+        return found == wanted.part or isinstance(part, ReducePart)
+
     def find(self, command: StartAttempt) -> ReusedOutput | None:
-        if not self._left or command.step in self._earlier.anew:
+        if not self._left or self.must_be_anew(command):
             return None
         source = self._source(self._places.of(command.step, command.attempt.part), command.key)
         if source is None:

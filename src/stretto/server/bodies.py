@@ -91,6 +91,7 @@ class Again(RunOptions):
     """Running again. Where it says nothing, the recorded run's own counts."""
 
     from_step: ShortText | None = None
+    part: ShortText | None = None  # of `from_step`, one branch or element alone
     inputs: dict[str, Any] = Field(default_factory=dict)
     accepted: ShortText | None = None
     wait: bool = False

@@ -374,6 +374,7 @@ async def _again(
         body.inputs,
         of=RunId(run_id),
         from_step=body.from_step,
+        part=body.part,
         model=body.model,
         permission=body.permission,
         accepted=frozenset([body.accepted] if body.accepted else []),
