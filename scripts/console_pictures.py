@@ -84,7 +84,10 @@ PAGES = {
     "chat": "/chat",
     "workflows": "/workflows",
     "workflow": "/workflows/release-note",
+    "text": "/workflows/release-note?tab=text",
     "edit": "/workflows/release-note?tab=edit",
+    "versions": "/workflows/release-note?tab=versions",
+    "new": "/workflows?new",
     "single": "/single",
     "talk": "/chat/{chat}",
     "runs": "/runs",
@@ -153,6 +156,10 @@ def _serve(folder: Path, model: str) -> "subprocess.Popen[str]":
 
 def _prepare(url: str) -> dict[str, str]:
     """Something on every page; by name, what its addresses need."""
+    text = _get(url, "/api/workflows/release-note")["text"]
+    for why in ("check it from two sides", "say which release"):
+        text = f"{text.rstrip()}  # {why}\n"
+        _post(url, "/api/workflows/release-note", {"recipe": text, "why": why}, "PUT")
     note = "/api/workflows/release-note/run"
     runs = [
         _post(url, note, {"inputs": {"version": version}})["run_id"] for version in ("2.0", "2.1")
@@ -169,6 +176,9 @@ def _prepare(url: str) -> dict[str, str]:
     chat = _post(
         url, "/api/chats", {"text": "Draft two lines on release 2.1.", "permission": "auto"}
     )
+    nightly = {"name": "nightly", "workflow": "release-note", "inputs": {"version": "next"}}
+    _post(url, "/api/schedules", {**nightly, "cron": "30 2 * * 1-5", "zone": "Europe/Berlin"})
+    _post(url, "/api/hooks", {"name": "tagged", "workflow": "release-note"})
     goal = {"text": "The note names every change", "verify": "command:false", "max_iterations": 2}
     found = _post(url, "/api/goals", {**goal, "wait": True})["goal"]["id"]
     playbooks = _get(url, "/api/playbooks")["playbooks"]
@@ -183,10 +193,11 @@ def _prepare(url: str) -> dict[str, str]:
     }
 
 
-def _post(url: str, path: str, body: dict[str, object]) -> dict[str, Any]:
+def _post(url: str, path: str, body: dict[str, object], method: str = "POST") -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    asked = Request(url + path, json.dumps(body).encode(), headers, method=method)
     try:
-        with urlopen(Request(url + path, json.dumps(body).encode(), headers)) as answer:
+        with urlopen(asked) as answer:
             found: dict[str, Any] = json.load(answer)
     except HTTPError as error:
         raise SystemExit(f"{path}: {error.read().decode()}") from None
@@ -227,7 +238,9 @@ def _take(page: Page, url: str, file: Path, is_whole: bool) -> None:
     # No picture shows where it was taken.
     page.evaluate(
         "document.querySelectorAll('td.small').forEach("
-        "td => { td.textContent = td.textContent.replace(/\\/[\\w.\\/-]+/g, '…') })"
+        "td => { const walk = document.createTreeWalker(td, NodeFilter.SHOW_TEXT);"
+        " while (walk.nextNode()) walk.currentNode.data ="
+        " walk.currentNode.data.replace(/\\/[\\w.\\/-]+/g, '…') })"
     )
     page.screenshot(path=file, full_page=is_whole)
     print(file.name)

@@ -36,6 +36,13 @@ def test_a_change_by_somebody_else_is_noticed(server: Served) -> None:
     assert saved.status_code == 200
 
 
+def test_a_workflow_that_nobody_has_saved_over_has_no_versions_yet(server: Served) -> None:
+    client = server.client()
+    bundled = client.get("/api/workflows/research-and-brief/versions")
+    assert (bundled.status_code, bundled.json()["versions"]) == (200, [])
+    assert client.get("/api/workflows/nobody-has-it/versions").status_code == 404
+
+
 def test_versions_are_listed_shown_and_compared(server: Served) -> None:
     client = server.client()
     client.put("/api/workflows/kept", json={"recipe": TEXT})

@@ -45,7 +45,7 @@ function Checks({ checks }: { checks: Check[] }): JSX.Element {
       <Tallies of={checks.map((check) => check.status)} chosen={status} choose={setStatus} />
       <div class="scroll"><table>
         <thead><tr><th>What</th><th>State</th><th>Found</th></tr></thead>
-        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">To mend it: {check.fix}</div> : null}</td></tr>)}</tbody>
+        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">To fix it: {check.fix}</div> : null}</td></tr>)}</tbody>
       </table></div>
     </>
   )

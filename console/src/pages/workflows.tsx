@@ -264,7 +264,7 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
               </Dialog>
             ) : null}
           </>
-        ) : <p class="quiet">Every save through Stretto keeps the version before it. This file was only edited by hand so far.</p>}
+        ) : <Empty what="Each save through Stretto keeps the version before it. This file was only edited by hand so far." action={<a class="button" href={`/workflows/${part(name)}?tab=edit`}>Edit it</a>} command={`stretto show ${name} --versions`} />}
     </Loaded>
   )
 }

@@ -392,7 +392,7 @@ class Stretto:
 
         Nothing of it runs and nothing is saved: read `draft.recipe` and `draft.to_read`, then
         `start(draft.recipe)` or `workflows.save(draft.recipe, emitted=True)`. `max_repairs`: how
-        often the model may mend it. Problems that are left are in `draft.problems`.
+        often the model may fix it. Problems that are left are in `draft.problems`.
 
         Raises as `start` does, and StrettoError where the model gave no answer.
         """

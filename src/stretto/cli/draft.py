@@ -85,7 +85,7 @@ class DraftOptions:
 @click.option("--allow-commands", "may_command", is_flag=True,
               help="With --yes: also one that runs commands or other programs.")  # fmt: skip
 @click.option("--max-repairs", type=click.IntRange(0, MOST_REPAIRS), default=MAX_REPAIRS,
-              help=f"How often the model may mend it; {MAX_REPAIRS} by default.")  # fmt: skip
+              help=f"How often the model may fix it; {MAX_REPAIRS} by default.")  # fmt: skip
 @input_options
 @model_option
 @permission_option

@@ -192,9 +192,15 @@ async def delete_workflow(
     response_model=VersionsAnswer,
 )
 async def list_versions(name: str, service: TheService) -> JsonAnswer:
-    """The versions that were kept, oldest first."""
+    """The versions that were kept, oldest first; of a workflow that nobody has saved over, none."""
     _check_name(name)
-    found = await service.stretto.workflows.versions(name)
+    try:
+        found = await service.stretto.workflows.versions(name)
+    except NotFound:
+        await asyncio.to_thread(
+            saved_entry, service, name
+        )  # raises NotFound where there is no such
+        found = ()
     rows = [version_as_json(each) for each in found]
     return JsonAnswer({"ok": True, "workflow": name, "versions": rows})
 
