@@ -162,6 +162,32 @@ def test_only_the_read_set_counts(project: Path) -> None:
     assert not is_same(first, retry(project, first))
 
 
+LINKS = {
+    "a link to a folder": ("ln -s src lib", "lib", "lib/code.py"),
+    "a link to a file": ("ln -s src/code.py one.py", "one.py", "one.py"),
+    "a link to a link": ("ln -s src mid; ln -s mid lib", "lib", "lib/code.py"),
+    "a link below": ("ln -s ../src docs/lib", "docs", "docs/lib/code.py"),
+    "a link that a glob meets": ("ln -s src lib", "l*/*.py", "lib/code.py"),
+}
+
+
+@pytest.mark.parametrize(("link", "read_set", "file"), LINKS.values(), ids=LINKS)
+def test_a_file_that_is_read_through_a_link_counts(
+    project: Path, link: str, read_set: str, file: str
+) -> None:
+    subprocess.run(["sh", "-ec", link], cwd=project / "work", check=True)
+    steps = (
+        f"  - {{id: a, run: 'cat {file}; date +%N', posture: read_only, cache: true,"
+        f" read_set: ['{read_set}']}}\n"
+    )
+    first = run(project, steps)
+    assert is_same(first, run(project, steps))
+    assert is_same(first, retry(project, first))
+    write(project, "work/src/code.py", "evil\n")
+    for again in (run(project, steps), retry(project, first)):
+        assert again["steps"]["a"]["output"].startswith("evil")
+
+
 def test_what_the_run_itself_changed_is_no_reason_to_run_again(project: Path) -> None:
     steps = f"""\
   - {COUNTS}}}

@@ -19,7 +19,7 @@ from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.globs.glob import parse_globs
 from stretto.ports.workspace import FilesToRead, SharedWorkspace
 from stretto.vocabulary.ids import StepId
-from stretto.workspaces.read_files import ReadFileFinder
+from stretto.workspaces.read_files import ReadFileFinder, stamp_of
 
 WORLDS = 150
 PATHS = ("a.py", "src/a.py", "src/b.py", "src/deep/a.py", "docs/a.md", ".env", "src/.hidden")
@@ -135,6 +135,46 @@ def test_a_file_that_changed_just_now_is_read_again(tmp_path: Path) -> None:
         time.sleep(0.2)
         assert finder.find(tmp_path, ("**/*",))
     assert list(finder._known) == [f"{file.resolve()}"]
+
+
+def test_another_file_at_the_same_place_is_read_again(tmp_path: Path) -> None:
+    """Renaming a folder leaves the times of its files alone, and files that were made together may
+    have the same ones."""
+    status = tmp_path.lstat()
+    one, two = list(status), list(status)
+    two[1] += 1  # the inode
+    assert stamp_of(os.stat_result(one)) != stamp_of(os.stat_result(two))
+
+
+def test_what_lies_deeper_than_anybody_looks_is_never_reused(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 130)
+    (tmp_path / deep).mkdir(parents=True)
+    (tmp_path / deep / "a.py").write_bytes(b"1")
+    assert ReadFileFinder().find(tmp_path, ("**/*",)) is None
+    assert ReadFileFinder().find(tmp_path, ("src",)) is not None
+
+
+def test_a_note_of_an_attempt_before_is_no_note_of_what_came_after(tmp_path: Path) -> None:
+    """The second attempt could read too much: what the first one has read says nothing about it."""
+    asyncio.run(_look_twice(tmp_path))
+
+
+async def _look_twice(folder: Path) -> None:
+    work = folder / "work"
+    work.mkdir()
+    (work / "a.py").write_bytes(b"1")
+    port = LocalWorkspaces(folder / "home")
+    files = FilesToRead("one", COMMAND, "", work, ("**/*",))
+    again = FilesToRead("two", COMMAND, "", work, ("**/*",))
+    await port.look(files)
+    assert await port.note_read(files)
+    assert await port.can_reuse_read(again, "one", COMMAND, "", ())
+    with (work / "huge").open("wb") as huge:
+        huge.truncate(300 * 2**20)
+    assert not (await port.look(files)).digest
+    assert not await port.note_read(files)
+    (work / "huge").unlink()
+    assert not await port.can_reuse_read(again, "one", COMMAND, "", ())
 
 
 if __name__ == "__main__":

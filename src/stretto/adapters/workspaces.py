@@ -177,8 +177,7 @@ class LocalWorkspaces:
         return Looked(found.digest)
 
     async def note_read(self, files: FilesToRead) -> str:
-        looked = self._looked.pop(files, None)
-        return await asyncio.to_thread(self._note_read, files, looked) if looked else ""
+        return await asyncio.to_thread(self._note_read, files, self._looked.pop(files, None))
 
     async def can_reuse_read(
         self, files: FilesToRead, run_id: str, step: StepId, part: str, later: Sequence[StepId]
@@ -286,10 +285,14 @@ class LocalWorkspaces:
         except (OSError, StrettoError):
             return None  # a folder that is gone, say: then nothing is reused
 
-    def _note_read(self, files: FilesToRead, looked: ReadFiles) -> str:
-        settled = settle(looked, self._find_read(files), files.write_set)
+    def _note_read(self, files: FilesToRead, looked: ReadFiles | None) -> str:
+        note = self._read_note(files.run_id, files.step, files.part)
         try:
-            note_read(self._read_note(files.run_id, files.step, files.part), settled)
+            note.unlink(missing_ok=True)  # of an attempt before, which may have read something else
+            if looked is None:
+                return ""
+            settled = settle(looked, self._find_read(files), files.write_set)
+            note_read(note, settled)
         except OSError:
             return ""  # a full disk: the command has succeeded all the same
         return "" if settled.unsure else settled.digest

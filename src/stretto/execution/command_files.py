@@ -86,6 +86,5 @@ class CommandFiles:
         each = state.steps[step]
         is_shared_writer = writes_here(state, each) and not is_isolated(state, each)
         writes = (*planned.write_set, *planned.write_aliases) if is_shared_writer else ()
-        reads = (*planned.read_set, *planned.read_aliases)
-        folder = Path(state.workspace)
+        folder, reads = Path(state.workspace), planned.read_set
         return FilesToRead(state.run_id, step, part.text, folder, reads, writes, self._recipes)

@@ -3,7 +3,7 @@
     folder, read-set ─ReadFileFinder.find→ ReadFiles ─note_read→ read.json ─is_read_alike→ yes | no
 
 Left out: folders that tools make (`node_modules`, `.venv`, …) and the recipe itself, unless a set names
-them. Of a repository the branch and the commit that are checked out count. There is a limit, beyond which nothing is compared.
+them. A file that a set names through a link counts by its own path. Of a repository the branch and the commit that are checked out count. There is a limit, beyond which nothing is compared.
 """
 
 import json
@@ -28,18 +28,23 @@ from stretto.workspaces.content import (
 )
 from stretto.workspaces.file_list import SKIPPED_NAMES, covers_below, names_path
 from stretto.workspaces.git import describe_head
+from stretto.workspaces.links import aliases
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.protected import is_protected
 from stretto.workspaces.rooted_dir import MOST_DEPTH, RootedDir
 
 MOST_FILES = 20_000
 MOST_BYTES = 256 * 2**20
-TOO_MUCH = f"more than {MOST_FILES:,} files, or {MOST_BYTES // 2**20} MiB"
+TOO_MUCH = (
+    f"more than {MOST_FILES:,} files, {MOST_BYTES // 2**20} MiB,"
+    f" or {MOST_DEPTH} folders in each other"
+)
 _HEAD = ".git/HEAD"  # stands for the branch and the commit that are checked out
 
 _TICK_NS = 2_000_000_000  # longer than any file system's; some count whole seconds
-# Size, and the times of the last change of content and of the file itself: nobody can set the last one.
-_Stamp: TypeAlias = tuple[int, int, int, int]
+# Which file it is, as another one may take its place with its times; its size and mode; and the times
+# of the last change of content and of the file itself: nobody can set the last one.
+_Stamp: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ def _content(entry: FileEntry) -> tuple[str, str, bool]:
 
 
 class TooMuchToRead(Exception):
-    """More files or bytes than are compared."""
+    """More files, bytes or levels than are compared."""
 
 
 @dataclass(slots=True)
@@ -76,7 +81,7 @@ class ReadFileFinder:
     ) -> ReadFiles | None:
         """`apart`: paths that count only where the set names them. None: too much to compare."""
         root = os.path.realpath(folder)
-        globs = parse_globs(read_set)
+        globs = parse_globs((*read_set, *aliases(Path(root), read_set)))
         try:
             stamps = self._stamps(root, globs, apart)
         except TooMuchToRead:
@@ -94,9 +99,7 @@ class ReadFileFinder:
         stamps: dict[str, _Stamp] = {}
         size = 0
         for path, status in _walk(root, globs, apart):
-            stamps[path] = (
-                status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode,
-            )  # fmt: skip
+            stamps[path] = stamp_of(status)
             size += status.st_size
             if len(stamps) > self.most_files or size > self.most_bytes:
                 raise TooMuchToRead
@@ -113,15 +116,25 @@ class ReadFileFinder:
                     yield path, known[1]
                 elif (entry := _read(rooted, path)) is not None:
                     # A file that changed just now may change again within the same tick of its clock.
-                    if time.time_ns() - stamp[2] > _TICK_NS:
+                    if time.time_ns() - stamp[0] > _TICK_NS:
                         self._known[place] = stamp, entry
                     yield path, entry
+
+
+def stamp_of(status: os.stat_result) -> _Stamp:
+    return (
+        status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_mode,
+        status.st_dev, status.st_ino,
+    )  # fmt: skip
 
 
 def _walk(
     root: str, globs: Sequence[Glob], apart: Collection[str]
 ) -> Iterator[tuple[str, os.stat_result]]:
-    """Files and links that the globs cover. What cannot be read counts as not there."""
+    """Files and links that the globs cover. What cannot be read counts as not there.
+
+    Raises TooMuchToRead where folders lie deeper in each other than anybody looks.
+    """
     waiting = [""]
     while waiting:
         prefix = waiting.pop()
@@ -130,8 +143,9 @@ def _walk(
             if is_protected(path) or _is_left_out(path, globs, apart):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                is_near = path.count("/") < MOST_DEPTH
-                if is_near and any(covers_below(glob, path) for glob in globs):
+                if any(covers_below(glob, path) for glob in globs):
+                    if path.count("/") >= MOST_DEPTH:
+                        raise TooMuchToRead
                     waiting.append(f"{path}/")
             elif any(glob.matches(path) for glob in globs):
                 try:
