@@ -208,6 +208,37 @@ def test_what_the_run_itself_changed_is_no_reason_to_run_again(project: Path) ->
     assert not is_same(third, retry(project, third))
 
 
+NEVER_MERGED = {
+    "kept": "run: 'echo fixed > src/code.py', merge_back: manual",
+    "failed": "run: 'echo fixed > src/code.py; exit 1', on_failure: inline",
+}
+
+
+@pytest.mark.parametrize("writer", NEVER_MERGED.values(), ids=NEVER_MERGED)
+def test_what_a_writer_wrote_and_nobody_merged_is_no_change_of_the_run(
+    project: Path, writer: str
+) -> None:
+    steps = f"""\
+  - {COUNTS}}}
+  - {{id: w, {writer}, write_set: [src], depends_on: a}}
+"""
+    first = run(project, steps)
+    assert is_same(first, retry(project, first))
+    write(project, "work/src/code.py", "fixed\n")  # the same, but by the user
+    assert not is_same(first, retry(project, first))
+
+
+def test_a_change_that_a_person_applied_is_a_change_of_the_run(project: Path) -> None:
+    steps = f"""\
+  - {COUNTS}}}
+  - {{id: w, {NEVER_MERGED["kept"]}, write_set: [src], depends_on: a}}
+"""
+    first = run(project, steps)
+    assert call(project, "apply", first["run_id"], "w").code == 0
+    assert (project / "work/src/code.py").read_text() == "fixed\n"
+    assert is_same(first, retry(project, first))
+
+
 def test_a_writer_is_not_repeated_for_what_it_wrote_itself(project: Path) -> None:
     steps = """\
   - {id: a, run: "echo x >> src/count; date +%N", effect: in_doubt}

@@ -18,10 +18,10 @@ from stretto.events.model import Approved, AttemptSucceeded, CommandEnded, Event
 from stretto.execution.leases import RunJournal
 from stretto.plan.model import Plan
 from stretto.plan.workflow_steps import inner_steps
-from stretto.schedule.changes import writes_here
+from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, ElementPart, Places, PlannedPlaces
-from stretto.schedule.state import AttemptState, RunState
+from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json, Large, loaded
 
@@ -41,7 +41,7 @@ class EarlierCommand:
     run_id: str
     step: StepId
     part: str
-    later: tuple[StepId, ...]  # writers that came to an end after it had begun
+    later: tuple[StepId, ...]  # writers of the workspace that ended after it had begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,17 @@ def _writers_since(state: RunState, at: float) -> tuple[StepId, ...]:
     return tuple(
         step.id
         for step in state.order
-        if writes_here(state, step)
+        if _has_written(state, step)
         and step.started_at is not None
         and (step.ended_at is None or step.ended_at > at)
     )
+
+
+def _has_written(state: RunState, step: StepState) -> bool:
+    """Whether the workspace may have files of it: a change that was not merged is nobody's there."""
+    if is_isolated(state, step):
+        return step.changes is not None and step.changes.is_merged
+    return writes_here(state, step)
 
 
 def _is_named(id: StepId, step: StepId | None) -> bool:
