@@ -40,6 +40,13 @@ class Late:
             time.sleep(2)
 sys.meta_path.insert(0, Late())
 """
+SLOW_END = """\
+import time
+class Late:
+    def __del__(self, sleep=time.sleep):
+        sleep(3)
+late = Late()
+"""
 SLOW_SERVER = """\
 import sys, time
 time.sleep(3)
@@ -77,3 +84,10 @@ def test_slow_imports_are_told_on_a_terminal(tmp_path: Path, flag: str, is_told:
     code, screen, _ = talk(tmp_path, words, [], {"PYTHONPATH": str(tmp_path / "late")})
     assert code == 0, screen
     assert ("loading ..." in screen) == is_told
+
+
+def test_a_command_that_is_slow_to_leave_ends_with_its_own_code(tmp_path: Path) -> None:
+    """The clock that watches the imports must not ring where nobody hears it any more."""
+    write(tmp_path, "late/sitecustomize.py", SLOW_END)
+    code, screen, _ = talk(tmp_path, ("runs",), [], {"PYTHONPATH": str(tmp_path / "late")})
+    assert code == 0, screen

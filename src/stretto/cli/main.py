@@ -31,6 +31,8 @@ def main(argv: "Sequence[str] | None" = None) -> None:
         code = _run(arguments)
     except KeyboardInterrupt as error:  # at any moment, also while modules are loaded
         code = _say_interrupted(error)
+    finally:
+        streams.stop_telling()
     sys.exit(streams.finish(code))
 
 

@@ -70,6 +70,13 @@ def tell_if_loading(after_seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, after_seconds)
 
 
+def stop_telling() -> None:
+    """Python gives signals back to the system while it ends: one that came then would kill it."""
+    import signal
+
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def fault() -> OSError | None:
     """Why stdout cannot be written any more; None while it can."""
     return _faults.get(1)
