@@ -204,8 +204,33 @@ def test_a_turn_goes_on_by_its_chat_alone(folder: Path) -> None:
     assert turn["status"] == "waiting"
     report = stretto(folder, "report", turn["run_id"])
     assert "A person must approve or reject what the chat asks." in report.out
-    error = refused(stretto(folder, "resume", turn["run_id"], "--json"), "usage")
-    assert chat in error["details"]["hint"]
+    assert f"`stretto chat --resume {chat}` goes on with the chat" in report.out
+    for words in (["resume"], ["retry"], ["fork", "--from", "turn-1"]):
+        error = refused(stretto(folder, *words, turn["run_id"], "--json"), "usage")
+        assert chat in error["details"]["hint"]
+
+
+def test_who_follows_a_turn_is_told_that_its_chat_asks(folder: Path) -> None:
+    chat, _ = asking(folder)
+    [turn] = runs(folder)
+    for words in (["watch"], ["logs", "-f"], ["events", "--follow"]):
+        said = stretto(folder, *words, turn["run_id"])
+        assert said.code == 3, said
+        assert f"the chat asks a person: stretto chat --resume {chat}" in said.err
+        assert "stretto resume" not in said.err
+        assert "interrupted" not in said.err
+
+
+def test_a_turn_that_has_ended_is_not_done_again_without_its_chat(folder: Path) -> None:
+    """It would have neither its tools nor its memory, and would say that it has done what it has not."""
+    write(folder, "script.yaml", "default: ok\nreplies: {turn-1: {fail: it broke}}\n")
+    stretto(folder, "chat", "-p", "Go", *MODEL)
+    [turn] = runs(folder)
+    report = stretto(folder, "report", turn["run_id"])
+    assert "stretto chat --resume" in report.out
+    assert "stretto retry" not in report.out
+    refused(stretto(folder, "retry", turn["run_id"], "--json"), "usage")
+    assert len(runs(folder)) == 1
 
 
 def test_a_gate_in_a_run_of_the_chat_is_decided_as_every_gate_is(folder: Path) -> None:

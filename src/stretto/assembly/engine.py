@@ -60,7 +60,7 @@ class Engine:
             return await prepare(request, project or self.project, self.ports)
         runs = await self.runs_of(self.project, request.accepted)
         history = await runs.history(request.of)
-        if request.is_resumed and not request.is_delegated:
+        if not request.is_delegated and not (request.is_resumed and history.state.has_ended):
             await self._refuse_turn(history)
         if history.state.trigger.startswith("chat "):
             request = replace(request, is_delegated=True)
@@ -78,7 +78,7 @@ class Engine:
     async def _refuse_turn(self, history: "History") -> None:
         """A turn of a chat goes on by its chat alone, which has its tools and its memory."""
         state = history.state
-        found = None if state.has_ended else await self._turn(state.run_id, state.plan.name)
+        found = await self._turn(state.run_id, state.plan.name)
         if found is not None:
             hint = f"stretto chat --resume {found.chat}"
             raise InvalidUsage(f"run {state.run_id} is a turn of a chat", hint=hint)

@@ -45,4 +45,4 @@ async def _print(handle: str | None, follow: bool, after: int, as_json: bool) ->
             if not has_reader():
                 return None
         # 0 becomes None: nothing but the printing could have failed.
-        return (explain_left(await run.state(), stretto.engine.now()) or None) if follow else None
+        return (await explain_left(stretto, await run.state()) or None) if follow else None

@@ -21,6 +21,7 @@ from stretto.cli.terminal import print_warnings, say
 from stretto.execution.driver import Listener
 from stretto.plan.model import Plan
 from stretto.problems.errors import NotReady, NotTrusted
+from stretto.report.conclusion import chat_of_turn
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.schedule.status import is_overdue
@@ -200,6 +201,8 @@ async def print_end(
     """The answer, and beside it what the user should know and could do next."""
     # Nobody drives the run when this is printed: what has not ended is interrupted.
     report = report_of(state, is_interrupted=not state.has_ended, now=stretto.engine.now())
+    word = await stretto.engine.word_of(report.run_id, report.workflow, report.status)
+    report = replace(report, status=word)
     print_result(report, result)
     if result.is_opened:
         from stretto.cli.page import show_page  # few ask for a browser
@@ -211,11 +214,11 @@ async def print_end(
         print_summary(report, was_stopped)
 
 
-def explain_left(state: RunState, now: float) -> int:
+async def explain_left(stretto: Surface, state: RunState) -> int:
     """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
     if state.has_ended:
         return exit_code(state)
-    resume = f"stretto resume {state.run_id}"
+    now, resume = stretto.engine.now(), f"stretto resume {state.run_id}"
     for step in state.awaiting_approval:
         if is_overdue(state, step, now):
             say(f"the deadline of {step} has passed: {resume} continues without it", err=True)
@@ -223,5 +226,10 @@ def explain_left(state: RunState, now: float) -> int:
             say(f"{step} awaits approval: stretto approve {state.run_id} {step} --show", err=True)
     if state.awaiting_approval:
         return WAITING
+    if chat := chat_of_turn(state.plan.name, state.trigger, state.steps):
+        resume = f"stretto chat --resume {chat}"
+        if await stretto.open(state.run_id).status() == RunStatus.WAITING:
+            say(f"the chat asks a person: {resume}", err=True)
+            return WAITING
     say(f"no process drives this run; continue it with: {resume}", err=True)
     return FAILED

@@ -47,7 +47,7 @@ async def _print(handle: str | None, step: str | None, follow: bool, as_json: bo
                     printer.show(entry)
             if not has_reader():
                 return None
-        return explain_left(await run.state(), stretto.engine.now()) if follow else None
+        return await explain_left(stretto, await run.state()) if follow else None
 
 
 class _Printer:

@@ -1,6 +1,7 @@
 """How a run came out, in a sentence, and what to do now. In: Report. Out: Conclusion."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.report.model import Report, StepReport
@@ -23,6 +24,7 @@ _ADVICE = {
     "budget": "Raise the budget, or do less",
     "conflict": "Settle the conflict first",
 }
+_TURN = re.compile(r"chat: chat (?P<chat>\S+), turn (?P<number>\d+)")
 _TO_BE_MERGED = ("removals", "to apply", "conflict", "unfinished")
 
 
@@ -142,7 +144,10 @@ def _commands(report: Report) -> Iterator[NextCommand]:
         )
     for step in failed[:1]:
         yield NextCommand(f"stretto logs {run} {step.id}", "shows what was said and done in it")
-    if report.ended_at is not None and not report.is_ok:
+    if chat := chat_of_turn(report.workflow, report.trigger, [step.id for step in report.steps]):
+        if report.status != RunStatus.RUNNING and not report.is_ok:
+            yield NextCommand(f"stretto chat --resume {chat}", "goes on with the chat")
+    elif report.ended_at is not None and not report.is_ok:
         yield NextCommand(f"stretto retry {run}", "runs again what did not succeed")
     elif report.status in (INTERRUPTED, "overdue"):
         yield NextCommand(f"stretto resume {run}", "continues it")
@@ -150,6 +155,15 @@ def _commands(report: Report) -> Iterator[NextCommand]:
         yield NextCommand(f"stretto watch {run}", "follows it")
     for step in [each for each in report.steps if _is_to_be_merged(each)][:_MOST_STEPS]:
         yield NextCommand(f"stretto diff {run} {step.id}", "shows its change, which is not merged")
+
+
+def chat_of_turn(workflow: str, trigger: str, steps: Iterable[str]) -> str:
+    """The chat that a run is a turn of: only there it has its tools and its memory. Empty: of none.
+
+    Runs that a turn has started have the same trigger, and other steps.
+    """
+    found = _TURN.fullmatch(f"{workflow}: {trigger}")
+    return found["chat"] if found and list(steps) == [f"turn-{found['number']}"] else ""
 
 
 def _is_to_be_merged(step: StepReport) -> bool:
