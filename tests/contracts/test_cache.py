@@ -9,6 +9,8 @@ from stretto.execution.leases import Store as Everything
 from stretto.ports.journal import Cache, CachedOutput
 from support.stores import Store
 
+PORTS = (Cache,)
+
 
 def test_an_output_is_kept_by_its_key_and_the_last_one_stays(store: Store) -> None:
     async def story(cache: Cache) -> None:

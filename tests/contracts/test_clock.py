@@ -12,6 +12,8 @@ from stretto.execution.clock import RunClock
 from stretto.ports.clock import Clock
 from stretto.testing.clock import VirtualClock
 
+PORTS = (Clock,)
+
 MOMENT = 0.02  # seconds: long enough to be told from nothing, on whatever machine
 
 

@@ -22,6 +22,8 @@ from stretto.problems.errors import RefusedToOverwrite
 from stretto.vocabulary.ids import RunId, StepId
 from support.stores import Store
 
+PORTS = (Journal,)
+
 RUN = RunId("run-1")
 OTHER = RunId("run-2")
 

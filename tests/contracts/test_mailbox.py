@@ -12,6 +12,8 @@ from stretto.ports.journal import Mailbox
 from stretto.vocabulary.ids import RunId, StepId
 from support.stores import Store
 
+PORTS = (Mailbox,)
+
 RUN = RunId("run-1")
 OTHER = RunId("run-2")
 STARTED = RunStarted(1.0, RUN, "news", "d1", Raw(b"{}"), {}, seed=7)

@@ -27,6 +27,8 @@ from stretto.testing.openai_server import OpenAIServer
 from support.model_questions import model_at
 from support.weights import model as local_model
 
+PORTS = (Model,)
+
 HELLO = ModelQuestion([UserMessage("Say hello.")], "You are a helpful assistant.", max_tokens=20)
 TOO_MUCH = ModelQuestion([UserMessage("word " * 9_000)])
 LOOK = ToolSpec(

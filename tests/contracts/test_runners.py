@@ -19,6 +19,10 @@ from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.functions import FunctionAgents, FunctionRunner
 from stretto.agents.redacted import RedactedRunner
 from stretto.agents.subagent import Subagents
+from stretto.assembly.commands import WithCommands
+from stretto.assembly.playbook_choice import CountedRunner
+from stretto.assembly.project import Project
+from stretto.assembly.subagents import _OnUse
 from stretto.events.model import FailureKind
 from stretto.ports.runner import (
     AttemptRequest,
@@ -37,6 +41,8 @@ from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.setup import Setup
 from support.cli_agents import script
 from support.subagents import Heard, request
+
+PORTS = (Runner,)
 
 ANSWER, HANGS, FAILS, EMPTY = "The answer is 42.", "hangs", "fails", "says nothing"
 SECRET = "correct horse battery staple"
@@ -83,7 +89,8 @@ async def as_a_program(behaviour: str, folder: Path) -> AsyncIterator[Runner]:
     toolbox = StandardToolbox(ToolSettings(project=folder), {})
     cli = CliRunner(lambda words: True, {"PATH": "/usr/bin:/bin"})
     try:
-        yield Subagents(ModelSelection(f"cli:{program}"), NamedModels({}), toolbox, cli)
+        on_use = _OnUse(lambda: cli)
+        yield Subagents(ModelSelection(f"cli:{program}"), NamedModels({}), toolbox, on_use)
     finally:
         await toolbox.close()
 
@@ -97,6 +104,15 @@ async def from_a_script(behaviour: str, folder: Path) -> AsyncIterator[Runner]:
         TELLS: Reply(f"It is {SECRET}."),
     }
     yield ScriptedRunner(Script((replies.get(behaviour, Reply(behaviour)),)), SystemClock())
+
+
+@asynccontextmanager
+async def as_assembled(behaviour: str, folder: Path) -> AsyncIterator[Runner]:
+    """Behind what a run has before its subagents: it runs commands, and counts playbooks."""
+    project = Project(folder, {"STRETTO_HOME": str(folder)})
+    async with from_a_script(behaviour, folder) as scripted:
+        assert isinstance(scripted, ScriptedRunner)
+        yield CountedRunner(WithCommands(project, scripted), project.settings)
 
 
 @asynccontextmanager
@@ -145,6 +161,7 @@ KINDS = {
     "subagents": Kind(over_http, ""),
     "cli": Kind(as_a_program, ""),
     "scripted": Kind(from_a_script, ""),
+    "assembled": Kind(as_assembled, ""),
     "function": Kind(as_a_function, "python:score"),
     "command": Kind(as_a_command, "command:", may_be_silent=True),
 }

@@ -20,6 +20,8 @@ from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
 from stretto.vocabulary.json_value import Json
 
+PORTS = (Tool, Toolbox)
+
 T = TypeVar("T")
 Call = tuple[str, dict[str, Json]]  # a tool, and what it is given
 _LINES = 1_000

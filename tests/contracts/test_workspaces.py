@@ -24,6 +24,8 @@ from stretto.vocabulary.ids import StepId
 from support.sandboxes import confined, find, run
 from support.trees import Tree, git, repository, write_tree
 
+PORTS = (Workspaces,)
+
 _T = TypeVar("_T")
 FILES: Tree = {f"src/f{n}.txt": f"{n}\n".encode() for n in range(20)} | {"README": b"read\n"}
 MERGED = MergeTerms(("src/**",), is_merged=True)
