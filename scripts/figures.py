@@ -19,6 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "stretto"
 SMALL = 60
 # Functions are verbs. These forms say that something was done, and not what a call does.
 PARTICIPLES = {"said", "told", "shown", "judged", "asked", "meant", "heard", "handed"}
+# These too, where a function is its module's own: `listed(…)` of `text.short` is a value's name.
+PRIVATE_PARTICIPLES = {"_listed", "_named", "_cut", "_checked", "_replaced", "_decided"}
 # Nouns of this field that only look like participles.
 NOUNS = {"string", "testing", "setting", "thing", "embedding", "heading", "routing"}
 
@@ -75,7 +77,7 @@ def _participles(trees: dict[str, ast.Module]) -> list[str]:
         for module, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.lstrip("_") in PARTICIPLES
+        and (node.name.lstrip("_") in PARTICIPLES or node.name in PRIVATE_PARTICIPLES)
         and not any(ast.unparse(each) == "property" for each in node.decorator_list)
     ]
 

@@ -1,5 +1,6 @@
 """The figures of the code base stay as good as they are; `-s` prints them."""
 
+import ast
 import importlib.util
 import re
 import sys
@@ -44,6 +45,16 @@ def test_a_cycle_through_a_lazy_import_is_found(script: ModuleType):
     assert script._cycles(imports) == (("a", "b", "c"),)
 
 
+def test_every_module_says_what_is_in_it(script: ModuleType):
+    silent = [path for path in script._files() if not says_what_is_in_it(path)]
+    assert silent == []
+
+
+def says_what_is_in_it(path: Path) -> bool:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return len(text.split()) >= 4
+
+
 def glossary() -> list[str]:
     page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     return [row.strip() for row in re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)][1:]
@@ -59,3 +70,11 @@ def test_the_glossary_has_the_nouns_of_the_public_api():
     nouns = {"agent", "event", "plan", "problem", "report", "run", "step", "tool", "usage"}
     assert nouns - known == set()
     assert {"Event", "Problem", "Run", "RunReport"} <= set(stretto.__all__)
+
+
+def test_the_contributors_table_names_every_room():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    told = sorted(room for row in rows for room in re.findall(r"`(\w+)/`", row))
+    folders = (ROOT / "src" / "stretto").iterdir()
+    assert told == sorted(each.name for each in folders if any(each.glob("*.py")))

@@ -370,7 +370,7 @@ class _Calls:
     async def run_workflow(self, arguments: WorkflowArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
             inputs = cast("dict[str, Json]", arguments.inputs)
-            recipe, is_emitted = await asyncio.to_thread(self._named, arguments.name)
+            recipe, is_emitted = await asyncio.to_thread(self._find_recipe, arguments.name)
             if arguments.dry_run:
                 return _Done(_dry_run((await self._host.plan(recipe, inputs)).json))
             subject = ("run_workflow", arguments.name)
@@ -524,7 +524,7 @@ class _Calls:
                 hint = did_you_mean(task.agent, names) or f"agents: {listed(names, _MOST_AGENTS)}"
                 raise NotFound(f"there is no agent '{task.agent}'", hint=hint)
 
-    def _named(self, name: str) -> tuple[Recipe, bool]:
+    def _find_recipe(self, name: str) -> tuple[Recipe, bool]:
         """A saved recipe, and whether an agent made it. A path is not taken: the model reads files with its file tools only."""
         entry = self._project.saved(name)
         if entry is None:

@@ -439,7 +439,7 @@ def _packed(file: Path) -> list[str]:
     return [line.partition(" ")[2] for line in lines if not line.startswith(("#", "^"))]
 
 
-def _named(document: Json) -> dict[str, Json]:
+def _with_fields(document: Json) -> dict[str, Json]:
     """The fields of an object by their names, and the whole as `data` and `value`."""
     fields = dict(document) if isinstance(document, dict) else {}
     return {"rows": document, **fields, "data": document, "value": document}
@@ -447,7 +447,7 @@ def _named(document: Json) -> dict[str, Json]:
 
 def _file_values(place: Path) -> dict[str, Json]:
     raw = read_regular(place, _MOST_DATA_BYTES)
-    return _named(_parsed(raw, place.suffix.lower(), place.name))
+    return _with_fields(_parsed(raw, place.suffix.lower(), place.name))
 
 
 def _parsed(raw: bytes, suffix: str, name: str) -> Json:
@@ -486,7 +486,7 @@ def _page_values(page: "Page") -> dict[str, Json]:
     kind = page.headers.get("content-type", "")
     body = _parsed(page.body, ".json" if "json" in kind else "", "the answer")
     # `status` is the answer's own field where it has one; `http_status` is always the code.
-    return {"status": page.status, **_named(body), "body": body, "http_status": page.status}
+    return {"status": page.status, **_with_fields(body), "body": body, "http_status": page.status}
 
 
 def _query(place: Path, sql: str, seconds: float) -> dict[str, Json]:

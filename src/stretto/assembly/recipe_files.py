@@ -105,7 +105,7 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
     from stretto.registry.saved_recipe import RecipeDraft, save
     from stretto.registry.versions import open_versions
 
-    recipe = _named(project, source, wish.name)
+    recipe = _read_by_name(project, source, wish.name)
     plan = project.plan(recipe)
     with open_versions(project.settings.home / _VERSIONS) as versions:
         entries = project.workflows.entries()
@@ -202,7 +202,7 @@ def _file_with_versions(project: "Project", name: str, versions: "Versions") -> 
     raise NotFound(f"'{name}' has no versions", hint="they begin when Stretto saves over a recipe")
 
 
-def _named(project: "Project", source: "RecipeSource", name: str | None) -> "Recipe":
+def _read_by_name(project: "Project", source: "RecipeSource", name: str | None) -> "Recipe":
     """The recipe under the wanted name. Raises InvalidUsage for one that no file can have."""
     from stretto.documents.node import plain
     from stretto.documents.yaml_form import yaml_form

@@ -78,7 +78,7 @@ def _only(rows: Sequence[RunRow], lack: str) -> RunRow:
     if not rows:
         raise NotFound(lack, hint="stretto runs lists them")
     if len(rows) > 1:
-        raise InvalidUsage(f"{len(rows)} runs are meant: name one of them\n{_listed(rows)}")
+        raise InvalidUsage(f"{len(rows)} runs are meant: name one of them\n{_list_runs(rows)}")
     return rows[0]
 
 
@@ -89,7 +89,7 @@ def _matching(handle: str, rows: Sequence[RunRow]) -> RunRow:
         return found[0]
     if found:
         said = f"'{handle}' is a part of the ids of {len(found)} runs: write more of one"
-        raise InvalidUsage(f"{said}\n{_listed(found)}")
+        raise InvalidUsage(f"{said}\n{_list_runs(found)}")
     raise NotFound(f"there is no run '{handle}'", hint=_suggestion(handle, rows))
 
 
@@ -108,7 +108,7 @@ def _suggestion(handle: str, rows: Sequence[RunRow]) -> str:
     return did_you_mean(handle, [*known, LAST]) or "stretto runs lists them"
 
 
-def _listed(rows: Sequence[RunRow]) -> str:
+def _list_runs(rows: Sequence[RunRow]) -> str:
     lines = columns([(row.run_id, row.workflow, _ago(row)) for row in rows[:_MOST_CANDIDATES]])
     if len(rows) > _MOST_CANDIDATES:
         lines.append(f"… and {len(rows) - _MOST_CANDIDATES} more: stretto runs")

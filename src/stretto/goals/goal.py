@@ -242,15 +242,15 @@ def advance(goal: GoalStanding, event: GoalEvent) -> GoalStanding:
         case CheckStarted() | IterationStarted():
             return _begin(goal, event)
         case CheckEnded():
-            return _checked(goal, event)
+            return _note_check(goal, event)
         case IterationWaits():
             return replace(goal, waits=event.status, why=event.why)
         case IterationEnded():
-            return _worked(goal, event)
+            return _note_work(goal, event)
         case GoalEnded():
-            return _ended(goal, event)
+            return _end(goal, event)
         case GoalReopened():
-            return _reopened(goal, event)
+            return _reopen(goal, event)
         case _:
             assert_never(event)
 
@@ -262,7 +262,7 @@ def _begin(goal: GoalStanding, event: CheckStarted | IterationStarted) -> GoalSt
     return replace(goal, in_flight=event, waits="", iterations=(*goal.iterations, new))
 
 
-def _checked(goal: GoalStanding, event: CheckEnded) -> GoalStanding:
+def _note_check(goal: GoalStanding, event: CheckEnded) -> GoalStanding:
     iterations, before = goal.iterations, goal.before
     if event.number and iterations:
         ended = replace(iterations[-1], is_met=event.is_met, evidence=event.evidence)
@@ -286,7 +286,7 @@ def _checked(goal: GoalStanding, event: CheckEnded) -> GoalStanding:
     )
 
 
-def _worked(goal: GoalStanding, event: IterationEnded) -> GoalStanding:
+def _note_work(goal: GoalStanding, event: IterationEnded) -> GoalStanding:
     ended = replace(
         goal.iterations[-1],
         status=event.status,
@@ -307,7 +307,7 @@ def _worked(goal: GoalStanding, event: IterationEnded) -> GoalStanding:
     )
 
 
-def _ended(goal: GoalStanding, event: GoalEnded) -> GoalStanding:
+def _end(goal: GoalStanding, event: GoalEnded) -> GoalStanding:
     iterations = goal.iterations
     if isinstance(goal.in_flight, IterationStarted):
         cancelled = replace(iterations[-1], status="cancelled", usage=event.usage)
@@ -324,7 +324,7 @@ def _ended(goal: GoalStanding, event: GoalEnded) -> GoalStanding:
     )
 
 
-def _reopened(goal: GoalStanding, event: GoalReopened) -> GoalStanding:
+def _reopen(goal: GoalStanding, event: GoalReopened) -> GoalStanding:
     """A person wants more tries: what had ended it does not count against them."""
     return replace(
         goal,

@@ -377,7 +377,7 @@ def _with_outputs(
 ) -> list[_Part]:
     for each in known:
         if each.each:
-            changed = [new for part in parts for new in _listed(part, each)]
+            changed = [new for part in parts for new in _replace_list(part, each)]
             if changed != parts:
                 parts = changed
                 said = f"{where} was told one after another what the items of '{each.id}' gave"
@@ -386,7 +386,7 @@ def _with_outputs(
             continue
         reference = _Part(f"steps.{each.id}.output", True)
         for wanted in (each.output, *each.paragraphs):
-            changed = [new for part in parts for new in _replaced(part, wanted, reference)]
+            changed = [new for part in parts for new in _replace_words(part, wanted, reference)]
             if changed != parts:
                 parts = changed
                 if wanted != each.output:
@@ -396,7 +396,7 @@ def _with_outputs(
     return parts
 
 
-def _replaced(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
+def _replace_words(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
     """The part, with each place where the words stand given by reference, whatever the blanks between them."""
     starts, normal = ([], "") if part.is_reference else _normal(part.text)
     rest, at = 0, normal.find(wanted)
@@ -413,7 +413,7 @@ def _replaced(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
         yield _Part(part.text[rest:])
 
 
-def _listed(part: _Part, known: _Known) -> Iterator[_Part]:
+def _replace_list(part: _Part, known: _Known) -> Iterator[_Part]:
     """The part, with what the items of a map gave, one after another, as one reference."""
     starts, normal = ([], "") if part.is_reference else _normal(part.text)
     span = _list_span(normal, known.each)
@@ -578,11 +578,11 @@ def _as_word(value: str) -> re.Pattern[str]:
 def _with_inputs(parts: Sequence[_Part], inputs: Mapping[str, str]) -> list[_Part]:
     found = list(parts)
     for name, value in sorted(inputs.items(), key=lambda pair: -len(pair[1])):
-        found = [new for part in found for new in _filled(part, name, value)]
+        found = [new for part in found for new in _fill_in(part, name, value)]
     return found
 
 
-def _filled(part: _Part, name: str, value: str) -> Iterator[_Part]:
+def _fill_in(part: _Part, name: str, value: str) -> Iterator[_Part]:
     if part.is_reference:
         yield part
         return

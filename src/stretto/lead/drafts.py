@@ -81,7 +81,7 @@ def draft_recipe(order: DraftOrder) -> dict[str, Json]:
     """A run of one step, a loop, whose output is the text of the drafted recipe."""
     known = {id: agent for id, agent in order.agents.items() if id != DRAFTER}
     told = _SHORT_GUIDE if order.is_constrained else order.drafter.prompt.rstrip()
-    guide = f"{told}\n\n## The agents\n\n{_listed(known)}"
+    guide = f"{told}\n\n## The agents\n\n{_list_agents(known)}"
     drafter: dict[str, Json] = {
         "role": order.drafter.role or "turns words into a recipe",
         # Braces of the guide are what recipes look like: none of them is filled in here.
@@ -112,7 +112,7 @@ def draft_recipe(order: DraftOrder) -> dict[str, Json]:
     }
 
 
-def _listed(agents: Mapping[AgentId, Agent]) -> str:
+def _list_agents(agents: Mapping[AgentId, Agent]) -> str:
     lines = []
     for id, agent in agents.items():
         tools = ", ".join(sorted({tool_name(tool) for tool in agent.tools}))

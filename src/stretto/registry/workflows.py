@@ -61,11 +61,11 @@ class Workflows:
         """One per name: the nearest layer wins. Two in one layer: the first file wins, and the
         other is listed as broken, because it would not be clear which one runs."""
         catalog = self._catalog()
-        return [self._checked(entry, catalog) for entry in self._all()]
+        return [self._check_entry(entry, catalog) for entry in self._all()]
 
     def get(self, name: str) -> Entry | None:
         entry = self.find(name)
-        return None if entry is None else self._checked(entry, self._catalog())
+        return None if entry is None else self._check_entry(entry, self._catalog())
 
     def find(self, name: str) -> Entry | None:
         """The recipe of that name, unchecked: for a recipe that uses it, and is being checked itself."""
@@ -107,7 +107,7 @@ class Workflows:
         recipe = self._recipe(file)
         return Entry(recipe.name, file, layer, recipe, ())
 
-    def _checked(self, entry: Entry, catalog: Catalog) -> Entry:
+    def _check_entry(self, entry: Entry, catalog: Catalog) -> Entry:
         if entry.problems:
             return entry
         sound = self._sound.get(entry.file)

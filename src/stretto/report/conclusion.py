@@ -70,7 +70,7 @@ def _standing(report: Report, failed: Sequence[StepReport]) -> Iterator[str]:
     if report.status == RunStatus.WAITING:
         waiting = [step for step in report.steps if step.status == StepStatus.AWAITING_APPROVAL]
         # A turn of a chat waits for what its chat asks.
-        yield f"A person must approve or reject {_named(waiting) if waiting else 'what the chat asks'}."
+        yield f"A person must approve or reject {_name_steps(waiting) if waiting else 'what the chat asks'}."
     elif report.status == "overdue":
         yield "A deadline passed before a person decided."
     elif report.status == INTERRUPTED:
@@ -89,7 +89,7 @@ def _failures(failed: Sequence[StepReport]) -> Iterator[str]:
         error = one_line(step.error or "no reason is recorded", _LONGEST_ERROR)
         yield _sentence(f"Step '{step.id}' failed{often}: {error}")
     if len(failed) > 1:
-        yield f"So did {_named(failed[1:])}."
+        yield f"So did {_name_steps(failed[1:])}."
 
 
 def _left_out(report: Report) -> Iterator[str]:
@@ -102,12 +102,12 @@ def _left_out(report: Report) -> Iterator[str]:
     for status, why in words.items():
         steps = [step for step in report.steps if step.status == status]
         if len(steps) == 1:
-            yield f"Step {_named(steps)} was {why.replace('they need', 'it needs')}."
+            yield f"Step {_name_steps(steps)} was {why.replace('they need', 'it needs')}."
         elif steps:
-            yield f"{len(steps)} were {why}: {_named(steps)}."
+            yield f"{len(steps)} were {why}: {_name_steps(steps)}."
 
 
-def _named(steps: Sequence[StepReport]) -> str:
+def _name_steps(steps: Sequence[StepReport]) -> str:
     return listed((f"'{one_line(step.id)}'" for step in steps), _MOST_NAMES)
 
 

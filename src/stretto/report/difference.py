@@ -244,12 +244,12 @@ def _diff(old: list[str], new: list[str]) -> Iterator[str]:
         return
     # The first two lines only name files.
     lines = list(unified_diff(old, new, n=1, lineterm=""))[2:]
-    yield from (_cut(line) for line in lines[:_MOST_DIFF_LINES])
+    yield from (_shorten_line(line) for line in lines[:_MOST_DIFF_LINES])
     if len(lines) > _MOST_DIFF_LINES:
         yield f"… {len(lines) - _MOST_DIFF_LINES:,} lines more"
 
 
-def _cut(line: str) -> str:
+def _shorten_line(line: str) -> str:
     """Its blanks stay: they may be what differs."""
     return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} …"
 

@@ -52,7 +52,7 @@ def show_answer(value: Json, name: str, rest: str) -> Html:
     prose = _prose(value, whole, name, ANSWER_ROOM, under=2)
     if prose is not None:
         return join([prose, folded("The same as it was written", quote(whole, f"{name} as text"))])
-    return join([quote(_cut(whole, ANSWER_ROOM.shown), name), *_rest(whole, ANSWER_ROOM, rest)])
+    return join([quote(_shorten(whole, ANSWER_ROOM.shown), name), *_rest(whole, ANSWER_ROOM, rest)])
 
 
 def show_value(value: Json, name: str, room: Room, rest: str) -> Html:
@@ -63,7 +63,7 @@ def show_value(value: Json, name: str, room: Room, rest: str) -> Html:
         return prose
     if len(whole) <= room.shown:
         return quoted(whole, name)
-    shown = quote(_cut(whole, room.shown), name)
+    shown = quote(_shorten(whole, room.shown), name)
     return folded(f"{name}, {size(value)}", shown, _rest(whole, room, rest))
 
 
@@ -78,7 +78,7 @@ def _prose(value: Json, whole: str, name: str, room: Room, under: int) -> Html |
     return render_markdown(whole, under, name)
 
 
-def _cut(whole: str, most: int) -> str:
+def _shorten(whole: str, most: int) -> str:
     return whole if len(whole) <= most else f"{visible(whole[:most])}…"
 
 

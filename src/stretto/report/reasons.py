@@ -133,12 +133,12 @@ def _clauses(state: RunState, whys: dict[StepId, Why]) -> Iterator[Why]:
         due = [deadline_of(state, id) for id in state.awaiting_approval]
         until = min((each for each in due if each is not None), default=None)
         latest = ", at the latest" if until is not None and not state.running else ""
-        asked = f"a person must approve or reject {_named(state.awaiting_approval)}{latest}"
+        asked = f"a person must approve or reject {_name_steps(state.awaiting_approval)}{latest}"
         yield Why(asked, until if latest else None)
     if at_work:
         doing = whys[at_work[0]].says if len(at_work) == 1 and at_work[0] in whys else ""
         about = f" ({doing})" if doing else ""
-        yield Why(f"{_named(at_work)} {'is' if len(at_work) == 1 else 'are'} running{about}")
+        yield Why(f"{_name_steps(at_work)} {'is' if len(at_work) == 1 else 'are'} running{about}")
     held = [id for id, why in whys.items() if why.says.startswith(_WAITS_FOR_FILES)]
     for id in held[:1]:
         yield Why(f"'{one_line(id)}' {whys[id].says}")
@@ -157,7 +157,7 @@ def _moment(why: Why | None) -> float:
     return inf if why is None or why.at is None else why.at
 
 
-def _named(ids: Iterable[str]) -> str:
+def _name_steps(ids: Iterable[str]) -> str:
     return listed((f"'{one_line(id)}'" for id in ids), _MOST_NAMED)
 
 

@@ -166,7 +166,7 @@ class StepSections:
         rows = (self._attempt_row(group) for group in groups[:_MOST_ROWS])
         yield table(f"Attempts of {step.id}", _ATTEMPT_COLUMNS, rows)
         if len(groups) > _MOST_ROWS:
-            yield self._cut(step, f"{len(groups) - _MOST_ROWS:,} more rows")
+            yield self._say_left_out(step, f"{len(groups) - _MOST_ROWS:,} more rows")
 
     def _attempt_row(self, group: AlikeAttempts) -> list[Content]:
         first = group.attempts[0]
@@ -197,7 +197,7 @@ class StepSections:
         cells = (self._call_row(entry, names) for entry, names in shown)
         yield table(f"Tool calls of {step.id}", _CALL_COLUMNS, cells)
         if len(rows) > _MOST_CALLS:
-            yield self._cut(step, f"{len(rows) - _MOST_CALLS:,} more calls")
+            yield self._say_left_out(step, f"{len(rows) - _MOST_CALLS:,} more calls")
 
     def _call_row(self, entry: Excerpt, names: Sequence[str]) -> list[Content]:
         said, _, result = entry.text.partition("\n")
@@ -215,7 +215,9 @@ class StepSections:
             return
         shown = [self._transcript_of(step, attempt) for attempt in attempts[:_MOST_ATTEMPTS]]
         if len(attempts) > _MOST_ATTEMPTS:
-            shown.append(self._cut(step, f"{len(attempts) - _MOST_ATTEMPTS:,} more attempts"))
+            shown.append(
+                self._say_left_out(step, f"{len(attempts) - _MOST_ATTEMPTS:,} more attempts")
+            )
         yield labelled("Transcript", shown)
 
     def _transcript_of(self, step: StepReport, attempt: AttemptReport) -> Html:
@@ -223,7 +225,7 @@ class StepSections:
         name = f"{attempt.part} attempt {attempt.number} by {attempt.agent}, {attempt.status}"
         shown = [self._entry(step, entry) for entry in entries[:_MOST_ENTRIES]]
         if len(entries) > _MOST_ENTRIES:
-            shown.append(self._cut(step, f"{len(entries) - _MOST_ENTRIES:,} more entries"))
+            shown.append(self._say_left_out(step, f"{len(entries) - _MOST_ENTRIES:,} more entries"))
         return folded(name.strip(), tag("ol", shown, class_="transcript"))
 
     def _entry(self, step: StepReport, entry: Excerpt) -> Html:
@@ -239,9 +241,9 @@ class StepSections:
 
     def _more(self, step: StepReport, entry: Excerpt) -> Content:
         left_out = entry.left_out + max(0, len(entry.text) - self._most_of_entry)
-        return self._cut(step, f"{left_out:,} characters more") if left_out else ""
+        return self._say_left_out(step, f"{left_out:,} characters more") if left_out else ""
 
-    def _cut(self, step: StepReport, says: str) -> Html:
+    def _say_left_out(self, step: StepReport, says: str) -> Html:
         return muted(f"{says}: ", command(f"stretto logs {self._report.run_id} {step.id}"))
 
 

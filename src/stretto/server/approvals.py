@@ -175,7 +175,7 @@ async def _approve(
     run = await service.own_run(run_id, asker)
     async with service.lock(f"run {run_id}"):
         await run.approve(step, body.reason, edit=prompt, key=body.key, by=asker.name)
-    return await _decided(service, run_id, step, "approved")
+    return await _answer_decision(service, run_id, step, "approved")
 
 
 @router.post(_DECIDE + "/reject", dependencies=[OPERATOR], response_model=DecidedAnswer)
@@ -186,10 +186,10 @@ async def reject(
     run = await service.own_run(run_id, asker)
     async with service.lock(f"run {run_id}"):
         await run.reject(step, body.reason if body else "", by=asker.name)
-    return await _decided(service, run_id, step, "rejected")
+    return await _answer_decision(service, run_id, step, "rejected")
 
 
-async def _decided(service: Service, run_id: str, step: str, word: str) -> JsonAnswer:
+async def _answer_decision(service: Service, run_id: str, step: str, word: str) -> JsonAnswer:
     await service.resume(run_id)
     status = await service.stretto.open(run_id).status()
     return JsonAnswer(

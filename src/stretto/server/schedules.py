@@ -98,17 +98,17 @@ async def fire_triggers(service: Service) -> None:
 async def list_schedules(service: TheService) -> JSONResponse:
     """Schedules, webhooks and watched folders: `schedules`."""
     triggers = service.stretto.triggers
-    return _listed([await _row(service, each) for each in await triggers.list()], "schedules")
+    return _answer_list([await _row(service, each) for each in await triggers.list()], "schedules")
 
 
 @router.get("/api/hooks", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
 async def list_hooks(service: TheService) -> JSONResponse:
     """Webhooks alone: `hooks`. A secret is told when its hook is made, and never again."""
     found = [each for each in await service.stretto.triggers.list() if each.kind == "webhook"]
-    return _listed([await _row(service, each) for each in found], "hooks")
+    return _answer_list([await _row(service, each) for each in found], "hooks")
 
 
-def _listed(rows: list[dict[str, Any]], noun: str) -> JSONResponse:
+def _answer_list(rows: list[dict[str, Any]], noun: str) -> JSONResponse:
     return JSONResponse({"ok": True, noun: rows})
 
 

@@ -82,7 +82,7 @@ def own_token(home: Path, environ: Mapping[str, str]) -> str:
     may read or that cannot be used.
     """
     if given := environ.get("STRETTO_TOKEN", ""):
-        return _checked(given, "STRETTO_TOKEN")
+        return _check_token(given, "STRETTO_TOKEN")
     file = home / _FILE
     try:
         if not file.exists():
@@ -93,10 +93,10 @@ def own_token(home: Path, environ: Mapping[str, str]) -> str:
         written = file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise StrettoError(f"{file} cannot be used: {error.strerror}") from error
-    return _checked(written, str(file))
+    return _check_token(written, str(file))
 
 
-def _checked(token: str, where: str) -> str:
+def _check_token(token: str, where: str) -> str:
     if len(token) < _FEWEST_LETTERS or len(token) > _MOST_LETTERS:
         hint = f"at least {_FEWEST_LETTERS} random letters; without one, a token is made"
         raise InvalidUsage(f"the token in {where} has {len(token)} letters", hint=hint)

@@ -156,14 +156,14 @@ def _time_in_words(minute: str, hour: str) -> str | None:
     if every_hour is not None:
         pace = "every hour" if every_hour[1] in (None, "1") else f"every {every_hour[1]} hours"
         return (
-            f"at {_listed([f'{each:02}' for each in minutes])} minutes past {pace}"
+            f"at {_join_words([f'{each:02}' for each in minutes])} minutes past {pace}"
             if minutes != [0]
             else pace
         )
     hours = _numbers(hour)
     if hours is None or len(hours) * len(minutes) > 6:
         return None
-    return "at " + _listed([f"{each:02}:{past:02}" for each in hours for past in minutes])
+    return "at " + _join_words([f"{each:02}:{past:02}" for each in hours for past in minutes])
 
 
 def _day_of_month(field: str) -> str | None:
@@ -174,7 +174,7 @@ def _day_of_month(field: str) -> str | None:
     days = _numbers(field)
     if days is None or len(days) > 6:
         return None
-    return f"on day {_listed([str(each) for each in days])} of the month"
+    return f"on day {_join_words([str(each) for each in days])} of the month"
 
 
 def _named_days(field: str, names: list[str], short: str, first: int, word: str) -> str | None:
@@ -188,7 +188,7 @@ def _named_days(field: str, names: list[str], short: str, first: int, word: str)
     said = [names[each - first] for each in found]
     if len(said) > 2 and _is_run(found):
         return f"from {said[0]} to {said[-1]}"
-    return word + _listed(list(dict.fromkeys(said)))
+    return word + _join_words(list(dict.fromkeys(said)))
 
 
 def _numbers(field: str) -> list[int] | None:
@@ -205,7 +205,7 @@ def _is_run(numbers: list[int] | None) -> TypeGuard[list[int]]:
     return numbers is not None and numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
-def _listed(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -56,11 +56,11 @@ class _Wanted:
             case CountRule(noun, range, is_answer):
                 counted = self._field(noun) if noun and not is_answer else self
                 counted._list()
-                counted._bounds |= _named(range, "minItems", "maxItems")
+                counted._bounds |= _bounds_of(range, "minItems", "maxItems")
             case KindRule(kind):
                 self._kind = {"type": kind}
             case RangeRule(range, ""):
-                self._kind = {"type": "number", **_named(range, "minimum", "maximum")}
+                self._kind = {"type": "number", **_bounds_of(range, "minimum", "maximum")}
             case RangeRule() | NotEmptyRule():
                 pass  # no grammar counts words
 
@@ -94,7 +94,7 @@ def _guess(name: str) -> dict[str, Json]:
     return {"type": "number"} if name.rpartition("_")[2] in _NUMBERS else dict(_TEXT)
 
 
-def _named(range: RuleRange, least: str, most: str) -> dict[str, Json]:
+def _bounds_of(range: RuleRange, least: str, most: str) -> dict[str, Json]:
     ends = {least: range.least, most: range.most}
     # As an author would write it: 3, not 3.0.
     return {n: int(end) if end.is_integer() else end for n, end in ends.items() if isfinite(end)}

@@ -65,7 +65,7 @@ class MemoryJournal:
         self._appended += [run_id] * len(rows)
         for event in events:
             if type(event) in _LISTED:
-                run.listed = _listed(run.listed, event, run_id)
+                run.listed = _update_row(run.listed, event, run_id)
             if type(event) is RunEnded:
                 self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
         return {}  # nothing lies anywhere else
@@ -200,7 +200,7 @@ class MemoryJournal:
 _LISTED = frozenset({RunStarted, RunResumed, RunEnded})
 
 
-def _listed(row: RunRow | None, event: Event, run_id: RunId) -> RunRow | None:
+def _update_row(row: RunRow | None, event: Event, run_id: RunId) -> RunRow | None:
     match event:
         case RunStarted():
             return RunRow(run_id, event.workflow, RunStatus.RUNNING, event.at, None)

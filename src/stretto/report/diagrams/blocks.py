@@ -34,7 +34,7 @@ def nest(order: Sequence[int], ancestors: Sequence[int], depth: int = DEEPEST) -
         return order[0]
     if depth == 0:
         return None
-    series = _cut(order, ancestors)
+    series = _split_in_series(order, ancestors)
     groups = series if len(series) > 1 else _components(order, ancestors)
     if len(groups) == 1:
         return None
@@ -47,7 +47,7 @@ def nest(order: Sequence[int], ancestors: Sequence[int], depth: int = DEEPEST) -
     return Series(tuple(items)) if len(series) > 1 else SideBySide(tuple(items))
 
 
-def _cut(order: Sequence[int], ancestors: Sequence[int]) -> list[list[int]]:
+def _split_in_series(order: Sequence[int], ancestors: Sequence[int]) -> list[list[int]]:
     """Cut wherever everything to the left precedes everything to the right."""
     common = [-1]  # the ancestors that all nodes from here on share
     for node in reversed(order):
