@@ -1,4 +1,4 @@
-"""The machine's clocks. What passes is counted by a clock that nobody can set; the date is for show.
+"""The machine's clocks. Time is counted by a clock that cannot be set; the wall clock gives the date only.
 
 Somebody may set the wall clock while a run goes on, back by a day or forward: a timeout would never
 fire, or at once. So the wall clock is looked at once, when the process starts; after that its time

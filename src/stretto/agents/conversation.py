@@ -144,8 +144,8 @@ class Conversation:
         raise AssertionError("an agent has at least one turn")
 
     async def _next_reply(self, number: int) -> ModelReply | Failure:
-        """One that an earlier attempt had is not asked for again: that attempt counts for it. But for
-        an answer after which the attempt failed: asked again, the model may give a better one."""
+        """A reply that an earlier attempt got is used again, and that attempt's usage pays for it. A
+        final answer after which the attempt failed is not: the model may now give a better one."""
         recalled = await self.memory.recall(number) if self.memory else None
         if recalled is not None and (recalled.calls or self.request.repeats is not None):
             return recalled

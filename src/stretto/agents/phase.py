@@ -8,7 +8,7 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import PhaseLasted
 from stretto.ports.runner import Witness
 
-# Nobody misses a word about what is over sooner, and the journal is spared the row.
+# A shorter phase is over before a reader could see it, and would cost a row of the journal.
 MOMENT_SECONDS = 1.0
 
 

@@ -252,7 +252,7 @@ def _agent(plan: "Plan", step: "StepState") -> str:
 
 
 def _title(history: "History", number: int, step: "StepState") -> str:
-    """What whoever delegated has called it; nothing for a task that nobody described."""
+    """The description that the lead agent or the user gave the task; empty where there is none."""
     plan, tasks = history.state.plan, history.started.inputs.get("tasks")
     if plan.name == TASK_NAME:
         return ""

@@ -225,7 +225,7 @@ def _admit(
         raise InvalidUsage(f"{what} is only kept: its recipe says merge_back: never", hint=hint)
     is_whole = step.changes is None or step.changes.is_whole
     if not is_whole and not options.unfinished:
-        hint = f"stretto diff {run} {step.id} shows it; --unfinished merges it all the same"
+        hint = f"stretto diff {run} {step.id} shows it; --unfinished merges it anyway"
         ended = f"the step failed ({step.error})" if step.error else ""
         if step.status is StepStatus.CANCELLED:
             ended = "the step was cancelled"

@@ -48,10 +48,10 @@ class DraftedRecipe:
         return bool(self.recipe) and not self.problems
 
     def check_read(self) -> None:
-        """For a draft that nobody has read: raises PermissionDenied where somebody should."""
+        """Raises PermissionDenied for a draft that a person must read first, and has not read."""
         if self.to_read:
             raise PermissionDenied(
-                f"nobody has read this draft, and somebody should: {'; '.join(self.to_read)}",
+                f"a person must read this draft before it runs: {'; '.join(self.to_read)}",
                 hint=f"stretto draft --resume {self.id} shows it and asks; --allow-commands runs it unread",
             )
 

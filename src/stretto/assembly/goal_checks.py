@@ -294,7 +294,7 @@ class Checks:
         return await asyncio.to_thread(decide_data, expression, values, self._hide)
 
     def _of_value(self, value: Json) -> CheckResult:
-        """Of a query without an expression. A number counts; what a text would mean is anybody's guess."""
+        """Of a query without an expression. A number is the answer; a text has no agreed meaning."""
         said = f"the query gives {show_json(value, 300)}"
         if isinstance(value, int | float):
             return check_result(bool(value) and not math.isnan(value), said, self._hide)

@@ -126,7 +126,7 @@ def _say(pruned: _Pruned, dry_run: bool) -> None:
         say(f"{remove} {count:,} run{'s' * (count > 1)}: {listed(pruned.runs, _MOST_NAMED)}")
     if pruned.kept:
         say(f"kept, because a change of theirs is not merged: {listed(pruned.kept, _MOST_NAMED)}")
-        say("  stretto report RUN shows it; stretto prune RUN removes it all the same")
+        say("  stretto report RUN shows it; stretto prune RUN removes it anyway")
     for folder in pruned.folders:
         say(f"{remove} {folder}")
     for workspace in pruned.workspaces:

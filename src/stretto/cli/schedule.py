@@ -53,7 +53,7 @@ def command() -> None:
 @click.option("--pattern", default="*", help="Only files with such names; '*'.")
 @click.option("--settle", default="2s", help="How long a file must stay as it is; 2s.")
 @click.option("--existing", is_flag=True, help="Files that are there now count too.")
-@click.option("--missed", type=click.Choice(MISSED), help="Fires that nobody served; once.")
+@click.option("--missed", type=click.Choice(MISSED), help="Times at which no server ran; once.")
 @click.option("--overlap", type=click.Choice(OVERLAP), help="While its last run goes on.")
 @permission_option
 @input_options

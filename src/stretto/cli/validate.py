@@ -59,7 +59,7 @@ def _names(project: Project, files: tuple[str, ...]) -> list[str]:
 
 
 def _clashes(project: Project, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
-    """Two saved recipes of one name: each is fine, and nobody could say which one would run."""
+    """Two saved recipes of one name: each is valid, and it is not defined which one would run."""
     if len(checked) < 2:
         return {}
     named = {Path(name).resolve(): name for name in checked}

@@ -234,7 +234,7 @@ def _with_project(
     store, is_trusting = TrustStore(home), is_true(environ.get("STRETTO_TRUST"))
     if not steering and not programs.places:
         may_shadow = is_trusting or store.was_trusted(project)
-        # A playbook that appears there later was trusted by nobody.
+        # Trust does not cover a playbook that appears there later.
         return structs.replace(settings, may_shadow=may_shadow, playbooks=users_own.playbooks)
     digests = [digest_of(steering, project), *map(programs.digest, sorted(programs.places))]
     digest = ":".join(digests)

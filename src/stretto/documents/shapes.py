@@ -81,7 +81,7 @@ class Fields(Struct, frozen=True):
     node: MapNode
     at: Path
     values: Mapping[str, object]
-    # A key that nobody knows may be the one that is missing, so nothing is called missing then.
+    # An unknown key may be a misspelt required one, so no key is reported as missing then.
     has_unknown: bool = False
 
     def get(self, name: str, kind: type[V]) -> V | None:

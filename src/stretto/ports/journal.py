@@ -226,5 +226,5 @@ class Journal(Protocol):
         ...
 
     async def close(self) -> None:
-        """Waits for what was asked before, then takes no more. Twice is as good as once."""
+        """Waits for the calls made before, then refuses others. Closing it again does nothing."""
         ...

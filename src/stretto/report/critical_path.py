@@ -10,7 +10,7 @@ from stretto.report.model import PathStep
 from stretto.schedule.state import RunState, StepState
 from stretto.vocabulary.statuses import StepStatus
 
-# Called off by somebody else's end: never what the run was waiting for, if anything else was.
+# Cancelled or held because another step ended: the run waited for that step, not for this one.
 _CALLED_OFF = (StepStatus.CANCELLED, StepStatus.HELD)
 
 

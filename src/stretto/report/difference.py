@@ -133,7 +133,7 @@ def _step_changes(a: StepReport, b: StepReport, sources: _Sources) -> Iterator[C
     yield from _compare_texts("reason", a.reason, b.reason)
     yield from _compare_texts("error", a.error or "", b.error or "")
     yield from _compare_texts("agent", ", ".join(a.agents), ", ".join(b.agents))
-    if not _is_reused(a) and not _is_reused(b):  # nobody was asked there, so nobody else was
+    if not _is_reused(a) and not _is_reused(b):  # a reused output had no model that could differ
         yield from _compare_texts("model", *(_models(step) for step in (a, b)))
     told = tuple(_instruction_changes(a, b))
     yield from told

@@ -103,7 +103,7 @@ def issue_lines(issues: Iterable[Issue]) -> list[str]:
 
 
 def cost(usage: Usage) -> str:
-    """A dash when nobody said: no price is not the same as free."""
+    """A dash when no price is known: that is not the same as free."""
     if usage.usd <= 0:
         return "-"
     digits: Callable[[float], str] = "${:.2f}".format if usage.usd >= 1 else "${:.4f}".format

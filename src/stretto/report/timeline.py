@@ -258,7 +258,7 @@ def _chart_row(row: TimelineRow) -> Html:
     how = f"{step.status}, {length(step.duration_seconds)}"
     lanes = [tag("div", (_chart_bar(bar) for bar in lane), class_="lane") for lane in row.lanes]
     if not lanes:
-        # A condition asks nobody and takes no time: a point says that it was there.
+        # A condition asks no model and takes no time: a point shows when it was decided.
         point = Bar(row.left, row.width, step.status, how, "")
         lanes = [tag("div", _chart_bar(point), class_="lane point")]
     span = tag("i", class_="span", style=_place(row.left, row.width))

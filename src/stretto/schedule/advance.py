@@ -48,7 +48,7 @@ from stretto.vocabulary.statuses import RunStatus
 
 ChangesEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld | ChangesApplied
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
-# These free nobody and end nothing; the first is half of all events. Looked up by type: isinstance
+# These free no slot and end no step; the first is half of all events. Looked up by type: isinstance
 # asks a struct's class and its bases, 50 ns for each that an event is not.
 _CHANGES_NO_STEP = frozenset({AttemptStarted, *get_args(Happening)})
 

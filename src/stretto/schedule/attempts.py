@@ -1,4 +1,4 @@
-"""One delegation of a step: attempt, retry, fall back, give up (RECIPES §6).
+"""One delegation of a step: attempt, retry, fall back, give up.
 
 Every kind of work is made of parts, and this is the only place where an attempt begins or ends.
 A part that has ended is left in `state.ended_parts`, where its step finds it.
@@ -73,7 +73,7 @@ def start_attempt(
     part.status = "running"
     part.tries += 1
     _open(state, step)
-    state.deployed += part.brief.command is None  # a command deploys nobody
+    state.deployed += part.brief.command is None  # a command deploys no agent
     transition.emit(command)
 
 
@@ -355,7 +355,7 @@ def _base_delay(backoff: Backoff, attempt: int) -> float:
 
 
 def _budget_refusal(state: RunState, part: PartState) -> str | None:
-    """Why the part cannot be paid for. A command deploys nobody, and neither it nor a Python function
+    """Why the part cannot be paid for. A command deploys no agent, and neither it nor a Python function
     asks a model: they cost nothing, so they run whatever was spent."""
     budget = state.plan.budget
     if part.brief.command is not None:

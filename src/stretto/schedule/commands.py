@@ -19,7 +19,7 @@ ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]
 
 
 class StartAttempt(Struct, frozen=True, gc=False):
-    request: AttemptRequest  # the whole work: nobody looks anything up to carry it out
+    request: AttemptRequest  # the whole work: the driver looks nothing up to carry it out
     key: str  # equal keys, equal work
 
     @property

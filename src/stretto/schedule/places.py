@@ -183,6 +183,6 @@ def answerers(state: RunState, model: str | None, fallbacks: tuple[str, ...]) ->
     """Who is asked, and who is asked next if that fails."""
     models = (state.setup or _NOT_RECORDED).models
     asked = (model or "", *fallbacks)
-    # Where nobody knows who answers, the answer is equal to no answer of another run.
+    # Where it is not known who answers, the answer is equal to no answer of another run.
     who = (models.get(name) or f"unknown in {state.run_id}: {name}" for name in asked)
     return tuple(dict.fromkeys(who))

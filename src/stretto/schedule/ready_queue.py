@@ -1,9 +1,9 @@
 """Which step gets the next slot: of those that are ready, the first in listing order that fits.
 
-The outcome is that of RECIPES §9: pass over the ready steps in listing order and start each that
-fits under the width and conflicts with nothing that holds its files. The cost is not: steps with
-the same claims form a group, only the first of a group is ever looked at, and a group that is
-blocked is looked at again when the step that blocks it lets go.
+The outcome is this: pass over the ready steps in listing order and start each that fits under the
+width and conflicts with no step that holds its files. It costs less than that: steps with the same
+claims form a group, only the first of a group is ever looked at, and a group that is blocked is
+looked at again when the step that blocks it releases its files.
 
 A slot is for one delegation. A step that has begun keeps its files and may want more slots, for its
 branches or elements or to retry. The next slot is for the step that has the fewest, a step that has
@@ -87,7 +87,7 @@ class ReadyQueue:
             if group in self._parked or not queue or queue[0] != step:
                 continue
             rivals = self._rivals(group)
-            if rivals != ():  # without any, it blocks nobody and nobody blocks it
+            if rivals != ():  # without rivals, no group blocks another
                 blocker = self._blocker(group, rivals)
                 if blocker is not None:
                     self._parked[group] = blocker

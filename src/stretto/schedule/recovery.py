@@ -24,7 +24,7 @@ from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
 _INTERRUPTED = FailureReason(
-    "in_doubt", "the run was interrupted, and nobody knows what it had done"
+    "in_doubt", "the run was interrupted, and it is not known what the attempt had done"
 )
 
 
@@ -65,7 +65,7 @@ def usage_with_interrupted(state: RunState) -> Usage:
 
 
 def _has_work(state: RunState) -> bool:
-    # What was approved while nobody drove the run is planned: nobody was interrupted in it.
+    # An attempt that was approved while no process drove the run is planned, and not interrupted.
     attempts = (attempt for step in state.order for attempt in step.attempts)
     return state.retrying > 0 or any(each.stage not in ("planned", "ended") for each in attempts)
 
@@ -93,7 +93,7 @@ def doubt(
     failure: FailureReason,
     usage: Usage,
 ) -> None:
-    """Nobody knows what the attempt has done: rerun it, ask a person, or give up."""
+    """It is not known what the attempt has done: run it again, ask a person, or fail."""
     if not close_attempt(transition, step, attempt, "in_doubt", usage):
         return
     attempt.failure = failure

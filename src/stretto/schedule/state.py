@@ -38,7 +38,7 @@ from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
 
-# planned: the command was given, and nobody said yet that it was begun
+# planned: StartAttempt was emitted, and AttemptStarted has not come back yet
 # stopping: it was told to stop, or took too long; only its cost is still awaited
 AttemptStage: TypeAlias = Literal["planned", "running", "stopping", "ended"]
 AttemptOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "in_doubt"]

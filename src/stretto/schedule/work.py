@@ -345,7 +345,7 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
         )
     else:
         if not values:
-            step.warn(f"{work.over.text} has no elements: nobody was asked")
+            step.warn(f"{work.over.text} has no elements: no agent was asked")
         step.items = MapItems(values, [None] * len(values))
         _continue_map(transition, step, work, step.items)
 

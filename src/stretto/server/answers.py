@@ -164,7 +164,7 @@ async def _refuse_system(request: Request, error: Exception) -> JsonAnswer:
 
 
 async def _refuse_unknown(request: Request, error: Exception) -> JsonAnswer:
-    # The traceback goes to the log; what it says may be nobody's business who asks over HTTP.
+    # The traceback goes to the log: it may name what an HTTP client should not see.
     return refuse(StrettoError("something went wrong in the server; its log says what"), status=500)
 
 

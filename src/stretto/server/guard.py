@@ -124,7 +124,7 @@ def is_open(path: str) -> bool:
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:
-    # The first one counts: a second Host or Authorization is nobody's honest wish.
+    # The first one counts: no honest client sends a second Host or Authorization.
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))

@@ -166,7 +166,7 @@ def log_out(home: Path, name: str | None, environ: Mapping[str, str]) -> int:
             found.append(digest_of(own_token(home, environ)))
         if not found:
             hint = "stretto serve token list shows the owners; without a name, everybody is meant"
-            raise NotFound(f"nobody called '{name[:64]}' has a token", hint=hint)
+            raise NotFound(f"no token belongs to '{name[:64]}'", hint=hint)
         return ledger.remove_sessions(found)
 
 

@@ -2,8 +2,8 @@
 gates.
 
 A run or a goal whose server died, or was ended, goes on with the next server. A run that waits for a
-person is driven by nobody; when its deadline comes, the server goes on with it, so that nothing lapses
-silently. A goal that waits for a person goes on once its run does not wait any more.
+person has no driver; when its deadline comes, the server drives it again, so that the deadline takes
+effect. A goal that waits for a person goes on once its run does not wait any more.
 """
 
 import asyncio

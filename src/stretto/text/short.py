@@ -222,7 +222,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     same_letters = squeezed.get(lowered.replace("-", "").replace("_", ""))
     if same_letters is not None:
         return by_lower[same_letters]
-    # Very long names are nobody's slip, and comparing them is quadratic.
+    # A very long name is no typing error, and comparing it takes quadratic time.
     if len(name) > 64:
         return None
     found = get_close_matches(lowered, [key for key in by_lower if len(key) <= 64], 1, cutoff=0.6)

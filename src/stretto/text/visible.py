@@ -1,4 +1,4 @@
-"""Text that a terminal and a reader can trust. In: any text. Out: text that does nothing but stand there.
+"""Text that a terminal and a reader can trust. In: any text. Out: text without characters that control.
 
 Names of files, words of models and errors of servers come from outside. In them a control
 character moves the cursor, writes to the clipboard or clears the screen, a bidirectional one turns

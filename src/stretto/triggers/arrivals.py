@@ -41,7 +41,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 def check_delivery(secret: str, timestamp: str, signed: str, body: bytes, now: float) -> str:
     """What makes this delivery this one. Raises PermissionDenied.
 
-    Of who cannot sign nothing is told apart: not which header is wrong, nor by how much."""
+    A sender that cannot sign gets one and the same error, whichever header is wrong."""
     refused = PermissionDenied(
         "the signature is not valid",
         hint="sign 'TIMESTAMP.BODY' with the hook's secret, and send it within five minutes",

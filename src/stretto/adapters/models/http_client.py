@@ -285,8 +285,8 @@ class _Clients:
             origin = httpcore2.Origin(key[0].encode(), key[1].encode("idna"), key[2])
             client = self._by_origin[key] = HttpClient(origin, proxy_for(parts))
         if self._end is None:
-            # A loop ends the async generators that it knows when it ends itself. So the sockets
-            # are closed in time, whoever runs the loop, and nobody needs to remember to.
+            # A loop closes its async generators when it ends. So the sockets are closed in time
+            # without a call by those who run the loop.
             self._end = self._at_the_end()
             await anext(self._end)
         return client

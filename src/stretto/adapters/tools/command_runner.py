@@ -130,7 +130,7 @@ class CommandRunner:
             cut_short = (f"{ran.dropped_bytes:,} bytes of its output were left out: {most}",)
         output = ran.output.removesuffix("\n")
         if not output.strip() and request.format != "json" and not request.schema:
-            # A command that says nothing has done its work all the same.
+            # A command that prints nothing has succeeded too.
             return Success(output, warnings=cut_short)
         return await self.acceptance.check(
             Answer(output, Usage(), MODEL, cut_short), request, witness
@@ -159,7 +159,7 @@ def _why_unusable(command: CommandRequest, request: AttemptRequest, redactor: Re
 
 
 def _masked(command: CommandRequest) -> tuple[str, ...]:
-    """An earlier step has said a secret, which nobody keeps."""
+    """A warning where an earlier step printed a secret: secrets are masked, so the command gets the mask."""
     if not any(MASK in each for each in (*command.env.values(), command.stdin)):
         return ()
     return (f"its values hold {MASK}: a secret was taken out of what it was given",)

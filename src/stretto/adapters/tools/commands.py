@@ -3,10 +3,10 @@
 Of a command line made of several commands each must be allowed, and one that cannot be taken apart
 is refused.
 
-A filter is a convenience: the sandbox is what holds. But whoever writes `Bash(git diff:*)` means
-"look at changes", and `git diff --output=FILE` is something else. So of programs that people allow
-for looking, the options that write files or start programs are refused, unless the filter itself
-names them. The list knows the usual programs and cannot be complete.
+A filter is a convenience: the sandbox is what holds. But the author of `Bash(git diff:*)` means
+"look at changes", and `git diff --output=FILE` writes a file. So for programs that are usually allowed
+in order to read, the options that write files or start programs are refused, unless the filter names
+them. The list has the usual programs and cannot be complete.
 """
 
 import re

@@ -24,7 +24,7 @@ from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
 
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
-# Whoever needs a person is seen first, then what is about to go on, then what goes on.
+# Steps that need a person come first, then those about to continue, then those at work.
 _ACTIVE: tuple[StepWord, ...] = ("awaiting approval", "retrying", "merging", "running")
 _MOST_LAST = 6  # rows of the last view, where not all steps fit
 

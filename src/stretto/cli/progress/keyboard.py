@@ -73,7 +73,7 @@ class Keyboard:
             self._stop_handler = signal.signal(signal.SIGTSTP, self._stop)
 
     def close(self) -> None:
-        """Twice is as good as once."""
+        """Closing it again does nothing."""
         with self._lock:
             self._is_closed = True
         self._give_back()

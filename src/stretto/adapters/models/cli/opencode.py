@@ -1,7 +1,7 @@
 """opencode: `cli:opencode`, `cli:opencode/anthropic/claude-sonnet-4`. Read from version 1.18.
 
-It is given an agent of ours whose permissions deny everything but what the step's agent lists; what
-would have to be asked is denied, for nobody is there. The workspace's own settings do not count
+It is given an agent of ours whose permissions deny everything but what the step's agent lists. What
+a person would have to allow is denied, because no person is there. The workspace's own settings do not count
 unless it is trusted.
 """
 
