@@ -57,7 +57,7 @@ class Task:
     files: frozenset[str]  # those that a writer writes, or a reader reads
 
     def conflicts(self, other: "Task") -> bool:
-        """RECIPES §9, on files."""
+        """The rule for conflicting steps, on files."""
         if self.is_writer and other.is_writer:
             return not self.files.isdisjoint(other.files)
         if self.is_writer == other.is_writer:

@@ -196,7 +196,7 @@ def planning(rounds: int) -> Iterator[Row]:
     yield Row("dry run of 500 steps", _best_ms(lambda: dry_run(plan, inputs), rounds), 150, " ms")
 
 
-# --- bombs (RECIPES §8) --------------------------------------------------------------------
+# --- bombs --------------------------------------------------------------------
 
 STEP = "steps: [{id: a, subagent: writer, prompt: x}]\n"
 KEYS = "".join(f"k{n % 1000}: {n}\n" for n in range(20_000))

@@ -55,6 +55,11 @@ def says_what_is_in_it(path: Path) -> bool:
     return len(text.split()) >= 4
 
 
+def test_code_refers_to_pages_that_are_here(script: ModuleType):
+    # A section of a paper that a reader does not have explains nothing.
+    assert [path for path in script._files() if "§" in path.read_text(encoding="utf-8")] == []
+
+
 def glossary() -> list[str]:
     page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     return [row.strip() for row in re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)][1:]

@@ -1,4 +1,4 @@
-"""One agent from one file: front matter and a prompt, or YAML (RECIPES §3)."""
+"""One agent from one file: front matter and a prompt, or YAML."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A command loads what it needs: every start pays for what is imported (DESIGN, CLI)."""
+"""A command loads what it needs: every start pays for what is imported."""
 
 import json
 import os

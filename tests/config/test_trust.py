@@ -1,4 +1,4 @@
-"""A folder's own settings and agents count once the user trusts them (DESIGN, rule 9)."""
+"""A folder's own settings and agents count once the user trusts them."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Bytes into nodes, within limits, and never a traceback (RECIPES §8)."""
+"""Bytes into nodes, within limits, and never a traceback."""
 
 import os
 from hashlib import sha256

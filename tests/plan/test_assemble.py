@@ -1,4 +1,4 @@
-"""Defaults filled in, policies decided, postures and sets (RECIPES §4, §6, §9)."""
+"""Defaults filled in, policies decided, postures and sets."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def only(step: str, head: str = AGENTS) -> PlannedStep:
     return planned(step, head).steps[0]
 
 
-# --- failure (§6) --------------------------------------------------------------------------
+# --- failure -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_timeouts_are_kept_where_they_were_written():
     assert plan.agents["own"].timeout_seconds == 60
 
 
-# --- postures and sets (§9) ----------------------------------------------------------------
+# --- postures and sets ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_denied_tools_are_taken_from_the_allowed_ones():
     assert planned("agent: careful").agents["careful"].tools == ("Read",)
 
 
-# --- the kinds of work (§4) ----------------------------------------------------------------
+# --- the kinds of work ---------------------------------------------------------------------
 
 
 def test_a_branch_without_words_shares_those_of_its_step():

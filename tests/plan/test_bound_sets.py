@@ -1,4 +1,4 @@
-"""Sets and timeouts that are made from inputs, before the run exists (RECIPES §2)."""
+"""Sets and timeouts that are made from inputs, before the run exists."""
 
 import pytest
 

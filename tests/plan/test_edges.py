@@ -1,4 +1,4 @@
-"""Every edge is enforced, written or not (RECIPES §1, §4)."""
+"""Every edge is enforced, written or not."""
 
 import pytest
 

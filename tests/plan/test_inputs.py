@@ -1,4 +1,4 @@
-"""A value is checked and converted before the run exists (RECIPES §2)."""
+"""A value is checked and converted before the run exists."""
 
 import pytest
 

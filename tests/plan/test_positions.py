@@ -1,4 +1,4 @@
-"""A problem stands at its very words, whatever style the file is written in (RECIPES §8)."""
+"""A problem stands at its very words, whatever style the file is written in."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One mistake is one problem, at the very words, with a hint (RECIPES §8).
+"""One mistake is one problem, at the very words, with a hint.
 
 Every row takes a recipe without problems and puts one mistake into it: what stands there, what
 stands there instead, and then the problem: code, line, the words under the caret, the hint.

@@ -1,4 +1,4 @@
-"""The waves of a dry run: every step takes equally long, every route is taken (RECIPES §9)."""
+"""The waves of a dry run: every step takes equally long, every route is taken."""
 
 import pytest
 

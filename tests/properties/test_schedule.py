@@ -298,7 +298,7 @@ def test_a_crash_after_any_event_changes_no_outcome(plan: Plan, seed: int) -> No
 
 @dataclass
 class Naive:
-    """RECIPES §9 to the letter, whatever it costs."""
+    """Pass over the ready steps in listing order, and start each that fits; whatever that costs."""
 
     plan: Plan
     running: list[StepId] = field(default_factory=list)

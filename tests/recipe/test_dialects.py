@@ -1,4 +1,4 @@
-"""One model, three ways to write it. Each test is a row of the table in RECIPES §1."""
+"""One model, three ways to write it. Each test is one of their differences."""
 
 import json
 

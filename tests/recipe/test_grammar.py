@@ -1,4 +1,4 @@
-"""Every key of the grammar is read into the model (RECIPES §2, §3, §4)."""
+"""Every key of the grammar is read into the model."""
 
 import json
 

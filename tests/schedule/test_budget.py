@@ -1,4 +1,4 @@
-"""Budgets stop a run before the call that would exceed them (RECIPES §8)."""
+"""Budgets stop a run before the call that would exceed them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
+"""An isolated writer's changes are collected before anybody builds on them."""
 
 from stretto.events.attempts import AttemptId
 from stretto.events.model import (

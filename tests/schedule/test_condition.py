@@ -1,4 +1,4 @@
-"""Conditions, and skips that travel (RECIPES §4)."""
+"""Conditions, and skips that travel."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Retry, fallback, policy (RECIPES §6), and how runs end."""
+"""Retry, fallback, policy, and how runs end."""
 
 import pytest
 

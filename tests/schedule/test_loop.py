@@ -1,4 +1,4 @@
-"""Loops (RECIPES §4)."""
+"""Loops."""
 
 import pytest
 

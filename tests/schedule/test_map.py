@@ -1,4 +1,4 @@
-"""Maps (RECIPES §4)."""
+"""Maps."""
 
 import pytest
 

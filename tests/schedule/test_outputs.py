@@ -1,4 +1,4 @@
-"""What a run gives (RECIPES §1), and why steps wait."""
+"""What a run gives, and why steps wait."""
 
 from stretto.schedule.status import why_waiting
 from stretto.vocabulary.ids import StepId

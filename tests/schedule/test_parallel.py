@@ -1,4 +1,4 @@
-"""Parallel steps (RECIPES §4)."""
+"""Parallel steps."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What subagents are told (RECIPES §1, §5)."""
+"""What subagents are told."""
 
 from stretto.schedule.outputs import output_of
 from stretto.vocabulary.ids import StepId

@@ -1,4 +1,4 @@
-"""Which steps start, and when (RECIPES §9)."""
+"""Which steps start, and when."""
 
 from stretto.events.attempts import AttemptId, AttemptTimer
 from stretto.events.model import (

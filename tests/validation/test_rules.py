@@ -127,7 +127,7 @@ def test_a_phrasing_that_code_knows_is_decided(rule, accepted, rejected):
         assert all(rejection.reasons)
 
 
-# Rules that say more than code can see, or that are none of the forms that RECIPES §7 names.
+# Rules that say more than code can see, or that are none of the forms that docs/models.md lists.
 NOT_UNDERSTOOD = [
     "", "...", "must", "not", "each", "must include", "must include a field", "x" * 5000,
     "must include a score field that reflects the client's mood",
@@ -167,7 +167,7 @@ NOT_UNDERSTOOD = [
     "must include name, age, etc fields", "must include title, url and similar fields",
     "must include a score or rating field", "date must be between 2020 and 2024",
     "must contain key findings", "the pitch must have at least 3 sections",
-    # Understood once, and left to a judge since: none of these forms is in RECIPES §7.
+    # Understood once, and left to a judge since: none of these forms is in docs/models.md.
     "must not include a password field", "Do not include the fields `token` and `password`",
     "must contain a findings list", "must include tags (array of strings)",
     "must include a `meta` field of type object", "must include a score field that is a number",

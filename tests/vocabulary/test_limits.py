@@ -2,7 +2,7 @@ from stretto.vocabulary.limits import DEFAULT_LIMITS
 
 
 def test_the_limits_are_those_that_are_written_down():
-    """RECIPES §8."""
+    """The limits that docs/recipes.md lists."""
     assert DEFAULT_LIMITS.text_bytes == 1024 * 1024
     assert DEFAULT_LIMITS.depth == 64
     assert DEFAULT_LIMITS.nodes == 50_000

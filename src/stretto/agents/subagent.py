@@ -45,7 +45,7 @@ from stretto.vocabulary.usage import Usage
 
 # Warnings that a report shows for an attempt whatever its result, such as a missing sandbox.
 AttemptWarnings: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
-# What the validator of a loop says (RECIPES §4).
+# What the validator of a loop says.
 _VERDICT: dict[str, Json] = {
     "type": "object",
     "properties": {"passed": {"type": "boolean"}, "feedback": {"type": "string"}},

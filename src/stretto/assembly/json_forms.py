@@ -84,7 +84,7 @@ def agent_as_json(each: "ListedAgent", agents: "Sequence[ListedAgent]") -> dict[
 
 
 def posture_of(agent: "Agent") -> str:
-    """What a step of this agent is if it says nothing itself (RECIPES §9)."""
+    """What a step of this agent is if it says nothing itself."""
     can_write = any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
     return agent.posture or ("writer" if can_write else "read_only")
 

@@ -9,7 +9,7 @@
 
 What Stretto itself has is found by entry points too, and first: all other packages are looked at only
 for a name that Stretto does not have. Of a package that lies in the project's own folder nothing is
-used unless the user has trusted the folder (DESIGN, rule 9).
+used unless the user has trusted the folder.
 """
 
 import sys

@@ -70,7 +70,7 @@ def _from_json(file: str) -> dict[str, Json]:
 
 
 def ask_missing(project: Project, recipe: Recipe, given: Mapping[str, Json]) -> dict[str, Json]:
-    """Ask for inputs that are missing, when there is somebody to ask (RECIPES §2)."""
+    """Ask for inputs that are missing, when there is somebody to ask."""
     answers = dict(given)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return answers

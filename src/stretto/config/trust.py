@@ -2,7 +2,7 @@
 
 A repository that was just cloned may bring a stretto.yaml that starts programs (MCP servers), and
 agents and playbooks that say what to do with your files. None of it counts until you have trusted the folder
-as it is; a change asks again (DESIGN, rule 9). Recipes are not meant: you name them yourself. Only
+as it is; a change asks again. Recipes are not meant: you name them yourself. Only
 one that has the name of a recipe of your own, or of a bundled one, needs the folder's trust.
 """
 

@@ -1,8 +1,8 @@
 """Decisions of a person, and seals on them and on what a run began with: MACs with the user's secret.
 
 A plan is checked when its run starts; whoever drives the run later takes it from the journal. The
-seal says that it is still the same, and the inputs, the folder and the model with it (DESIGN, rule
-12). A decision is sealed too. Nothing else is: what steps answered can be edited unnoticed
+seal says that it is still the same, and the inputs, the folder and the model with it. A
+decision is sealed too. Nothing else is: what steps answered can be edited unnoticed
 (docs/decisions/0013).
 """
 

@@ -1,4 +1,4 @@
-"""Globs of read and write sets (RECIPES §9): parse them, write them, and see whether two overlap."""
+"""Globs of read and write sets: parse them, write them, and see whether two overlap."""
 
 import re
 import sys

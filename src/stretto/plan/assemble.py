@@ -356,7 +356,7 @@ class _Assembly:
         return self.written.on_failure or self.written.retry.on_failure or agent.retry.on_failure
 
     def _policy(self, work: PlannedWork) -> Policy:
-        """The step's, else its one agent's, else the dialect's (RECIPES §1, §6)."""
+        """The step's, else its one agent's, else the dialect's."""
         for written in (self.written.on_failure, self.written.retry.on_failure):
             if written is not None:
                 # `fallback:x` says who takes over; if that fails too, the step aborts.

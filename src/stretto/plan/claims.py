@@ -21,7 +21,7 @@ class _Access(Enum):
     WRITES_COPY = auto()
 
 
-# RECIPES §9. Writers always mind each other: their changes meet when copies are merged. A reader
+# Writers always conflict with each other: their changes meet when copies are merged. A reader
 # never sees a copy. What a writer *reads* is not here: only its write-set counts.
 _MAY_CONFLICT = {
     _Access.READS: (_Access.WRITES_SHARED,),

@@ -1,4 +1,4 @@
-"""What a subagent is told, word for word (RECIPES §1). One composer for runs and dry runs.
+"""What a subagent is told, word for word. One composer for runs and dry runs.
 
 prompt   what the step says; the agent's own prompt is its instructions
 input    the agent's own prompt, then what it gets under "Input"

@@ -1,4 +1,4 @@
-"""Which step waits for which: every step's edges, written and implied (RECIPES §1, §4)."""
+"""Which step waits for which: every step's edges, written and implied."""
 
 from collections.abc import Iterable, KeysView
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias

@@ -1,6 +1,6 @@
 """Bind what was given to the inputs that a recipe declares.
 
-A value is checked and converted before the run exists (RECIPES §2). Text is converted too,
+A value is checked and converted before the run exists. Text is converted too,
 since a terminal and a form have nothing else to give.
 """
 

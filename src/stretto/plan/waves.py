@@ -1,4 +1,4 @@
-"""The waves of a plan: which steps run together if every step takes equally long (RECIPES §9).
+"""The waves of a plan: which steps run together if every step takes equally long.
 
 Every route is taken. Steps of which a condition chooses one are no hindrance to one another: they never
 both run.

@@ -29,14 +29,14 @@ ALL_PRIOR_CONTEXT = "all prior context"
 
 
 def is_all_prior(text: str) -> bool:
-    """These words and nothing else, whatever their case (RECIPES §4)."""
+    """These words and nothing else, whatever their case."""
     # The first word is looked at first: prompts are long, and few begin so.
     begins_so = text.lstrip()[:3].casefold() == "all"
     return begins_so and " ".join(text.split()).casefold() == ALL_PRIOR_CONTEXT
 
 
 class Dialect(Struct, frozen=True):
-    """One way to write a recipe. It chooses defaults and nothing else (RECIPES §1)."""
+    """One way to write a recipe. It chooses defaults and nothing else."""
 
     name: Literal["flat", "wrapped", "structural"]
     agent_key: str  # what messages call the agent of a step
@@ -140,7 +140,7 @@ class Parallel(Struct, frozen=True):
 
     @property
     def output_keys(self) -> list[str]:
-        """What the branches are called in `outputs` (RECIPES §4): the written key, else the agent's
+        """What the branches are called in `outputs`: the written key, else the agent's
         id, numbered when it is there already."""
         keys: list[str] = []
         written = {branch.output_key for branch in self.branches if branch.output_key}

@@ -27,7 +27,7 @@ SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
 
 T = TypeVar("T")
 
-# The three ways to write a recipe (RECIPES §1). They differ in their defaults and in nothing else.
+# The three ways to write a recipe. They differ in their defaults and in nothing else.
 # Seeds 000 and 001: `name` and `steps` at the root, edges as written.
 FLAT = Dialect(
     name="flat",

@@ -1,5 +1,6 @@
-"""The changes of a writer: collected once its work is done, and before its dependents start
-(RECIPES §9). A step that would end emits CollectChanges, and waits for the answer.
+"""The changes of a writer: collected once its work is done, and before its dependents start.
+
+A step that would end emits CollectChanges, and waits for the answer.
 
 What an isolated writer changed is kept and merged; what a shared one wrote is compared with what
 it declared.

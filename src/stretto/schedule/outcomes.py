@@ -1,4 +1,4 @@
-"""How a step ends, and what that means for those that depend on it (RECIPES §4, §6)."""
+"""How a step ends, and what that means for those that depend on it."""
 
 from heapq import heappush
 

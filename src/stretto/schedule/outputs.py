@@ -1,4 +1,4 @@
-"""What a run gives (RECIPES §1, §6), and how a large output leaves memory."""
+"""What a run gives, and how a large output leaves memory."""
 
 from collections import ChainMap
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A timer fired: of the run, of a step, of an attempt or of a retry (RECIPES §6)."""
+"""A timer fired: of the run, of a step, of an attempt or of a retry."""
 
 from typing import assert_never
 

@@ -1,1 +1,1 @@
-"""`{{ }}` and expressions: parse, check, render, evaluate (RECIPES §5)."""
+"""`{{ }}` and expressions: parse, check, render, evaluate."""

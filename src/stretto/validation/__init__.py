@@ -1,1 +1,1 @@
-"""Decide whether an answer is what the recipe asked for (RECIPES §7), without a file or a clock."""
+"""Decide whether an answer is what the recipe asked for, without a file or a clock."""

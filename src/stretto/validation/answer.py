@@ -1,4 +1,4 @@
-"""Check an answer as RECIPES §7 asks: not empty, then its format, its schema, its rules.
+"""Check an answer: not empty, then its format, its schema, its rules.
 
 The first of these that fails ends the check. Of the rules, all that fail are listed at once, so that
 one more attempt can fix them all.

@@ -1,4 +1,4 @@
-"""Read rules in plain English: what RECIPES §7 names is understood, every other rule is a judge's.
+"""Read rules in plain English: the forms that docs/models.md lists. Every other rule is the judge's.
 
 Reading is strict: every word of a rule must belong to one of the forms below. A rule that says
 anything more ("a score field that reflects the client's mood") is not understood, because a wrong

@@ -1,4 +1,4 @@
-"""Durations as authors write them (`90s`, `1h30m`, 2.5), in seconds (RECIPES §6)."""
+"""Durations as authors write them (`90s`, `1h30m`, 2.5), in seconds."""
 
 import re
 

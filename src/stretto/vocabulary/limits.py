@@ -1,4 +1,4 @@
-"""How much a recipe may ask for, decided before any model is called (RECIPES §8)."""
+"""How much a recipe may ask for, decided before any model is called."""
 
 from msgspec import Struct
 

@@ -1,6 +1,6 @@
 """The tools that every room knows by name, and how a name with its filter is written."""
 
-# Tools that can change files make their agent a writer (RECIPES §9).
+# Tools that can change files make their agent a writer.
 CHANGING_TOOLS = frozenset({"Write", "Edit", "Bash", "MultiEdit", "NotebookEdit"})
 KNOWN_TOOLS = CHANGING_TOOLS | {"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
 # Every subagent that was told the names of playbooks has this one, whatever its agent lists.

@@ -1,4 +1,4 @@
-"""Limits, decided before any model is called: at the limit, and one past it (RECIPES §8)."""
+"""Limits, decided before any model is called: at the limit, and one past it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Read and write sets: globs of the workspace, and not too many of them (RECIPES §9)."""
+"""Read and write sets: globs of the workspace, and not too many of them."""
 
 import pytest
 

@@ -1,5 +1,6 @@
-"""Every reference can be known before the run: inputs, steps, outputs, fields, loop variables
-(RECIPES §5). What is written and never used is a warning.
+"""Every reference can be known before the run: inputs, steps, outputs, fields, loop variables.
+
+What is written and never used is a warning.
 """
 
 import json
