@@ -56,7 +56,7 @@ def test_that_nobody_is_at_ollama_is_said_before_the_run(tmp_path: Path) -> None
         said = tried(tmp_path, "ollama:llama3", {"OLLAMA_HOST": host})
     assert said.code == 2
     assert said.err.count("RUN001") == 1
-    assert f"nobody answers at http://{host}" in said.err
+    assert f"no server answers at http://{host}" in said.err
     assert "ollama serve" in said.err
 
 

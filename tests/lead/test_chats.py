@@ -69,7 +69,9 @@ def test_of_two_processes_one_has_the_turn(file: ChatFile) -> None:
     file.use_now(lambda store: store.add_chat(CHAT))
     file.use_now(lambda store: store.add_turn(TURN))
     for same in (replace(TURN, run_id=RunId("other")), replace(TURN, number=2)):
-        with pytest.raises(ChatBusy, match="another process talks in chat chat") as busy:
+        with pytest.raises(
+            ChatBusy, match="another process is at work on a message in chat chat"
+        ) as busy:
             file.use_now(lambda store, same=same: store.add_turn(same))  # type: ignore[misc]
         assert (busy.value.kind, busy.value.exit_code) == ("conflict", 5)
     with pytest.raises(ChatBusy):

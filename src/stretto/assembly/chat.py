@@ -376,7 +376,7 @@ class Chat:
             await self._keep(turn)
         warnings = list(_warnings(turn, state, calls))
         if self._replaced and MASK in turn.said:
-            named = f"what you said holds the value of {listed(self._replaced)}"
+            named = f"your message holds the value of {listed(self._replaced)}"
             warnings.insert(0, f"{named}: {MASK} stands in its place")
         return turn_of(turn, calls, awaits, tuple(dict.fromkeys(warnings)))
 
@@ -427,7 +427,7 @@ class Chat:
     async def _last(self) -> KeptTurn:
         turns = await self._file.use(lambda store: store.turns(self.id))
         if not turns:
-            raise InvalidUsage(f"nothing was said in chat {self.id} yet")
+            raise InvalidUsage(f"chat {self.id} has no messages yet")
         return turns[-1]
 
     def _left(self, turns: Sequence[KeptTurn]) -> Budget:

@@ -67,7 +67,9 @@ _MOST_WARNINGS = 20  # of one run, that the model is told
 
 
 class TaskArguments(Arguments):
-    description: Annotated[str, Field(description="three to six words for whoever watches")] = ""
+    description: Annotated[
+        str, Field(description="three to six words for people who watch the run")
+    ] = ""
     prompt: Annotated[
         str, Field(description="all that the agent needs to know: it sees nothing of this chat")
     ]
@@ -666,7 +668,7 @@ _SAVE = (
     "what a person wrote."
 )
 _DRAFT = (
-    "Turn words into a workflow that is used once: a model writes the recipe, it is checked, and mended where "
+    "Turn words into a workflow that is used once: a model writes the recipe, it is checked, and fixed where "
     "it has problems. Nothing of it runs and nothing is saved. You get the draft's name, the recipe as YAML and its "
     "diagram: show both to the user. run_draft runs it, save_workflow saves it."
 )

@@ -366,7 +366,7 @@ class Run:
                     each(event, state)
                 except Exception:  # a view that cannot show an event is no reason to stop the work
                     _log().exception(
-                        "stretto: the view of run %s failed, and is told no more", self._id
+                        "stretto: the view of run %s failed, and gets no more events", self._id
                     )
                     listeners.remove(each)
 

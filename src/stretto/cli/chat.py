@@ -318,7 +318,7 @@ class _Session:
             return [*self._own_options(), "--", command.rest]
         if command.name == "capture":
             if not self._has_turns:
-                raise InvalidUsage("nothing was said in this chat yet: there is nothing to capture")
+                raise InvalidUsage("this chat has no messages yet: there is nothing to capture")
             return [self._chat.id, *(["--save", command.rest] if command.rest else [])]
         import shlex
 

@@ -105,7 +105,7 @@ def command(
 ) -> int:
     """Turn words into a recipe, show it, ask, and run it. '-' as the WORDS reads them from stdin.
 
-    A model writes the recipe, and mends it until it has no problems. Where nobody can be asked
+    A model writes the recipe, and fixes it until it has no problems. Where no person can be asked
     and --yes is missing, the recipe is printed and kept, and the exit code is 3.
     """
     if (words is None) == (draft_id is None):

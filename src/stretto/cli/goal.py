@@ -358,7 +358,7 @@ async def _wait(goal: Goal, result: ResultOptions) -> GoalReport:
     except StrettoError:
         if not result.as_json:
             resume = f"stretto goal resume {goal.id}"
-            say(f"goal {goal.id} is kept; when that is mended: {resume}", err=True)
+            say(f"goal {goal.id} is kept; once that is fixed: {resume}", err=True)
         raise
 
 

@@ -44,7 +44,9 @@ def command() -> None:
 @click.argument("workflow")
 @click.option("--cron", metavar="EXPR", help="At these times: minute hour day month weekday.")
 @click.option("--zone", default="UTC", help="By the clock of this time zone; UTC.")
-@click.option("--webhook", "is_webhook", is_flag=True, help="When somebody posts to its address.")
+@click.option(
+    "--webhook", "is_webhook", is_flag=True, help="When a request is posted to its address."
+)
 @click.option(
     "--map", "mapped", multiple=True, metavar="INPUT=TEMPLATE", help="From the body: {{body.x}}."
 )

@@ -49,7 +49,7 @@ def user_secret(home: Path) -> bytes:
     except OSError as error:
         raise StrettoError(f"{file} cannot be used: {error.strerror}") from error
     if len(found) != _SECRET_BYTES:
-        hint = "restore it from a backup, or remove it: then no earlier run can be resumed unasked"
+        hint = "restore it from a backup, or remove it: then no earlier run is resumed without your consent"
         raise StrettoError(f"{file} does not hold {_SECRET_BYTES} bytes", hint=hint)
     _known[file] = (now, found)
     return found

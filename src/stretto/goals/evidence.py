@@ -177,7 +177,7 @@ def read_checks(text: str, what: str) -> tuple[bool, str]:
     clearly green is not."""
     rows = _check_rows(text)
     if rows is None:
-        return False, f"gh said something unexpected of {what}: {shorten(text, 500)}"
+        return False, f"gh printed unexpected output about {what}: {shorten(text, 500)}"
     if not rows:
         return False, f"{what} has no checks yet"
     bad = [(_check_name(row), word) for row in rows if (word := _check_word(row)) not in _GREEN]

@@ -165,7 +165,7 @@ class ChatBusy(StrettoError):
 
     def __init__(self, chat: str) -> None:
         super().__init__(
-            f"another process talks in chat {chat}, and was quicker: nothing was said here",
+            f"another process is at work on a message in chat {chat}: yours was not sent",
             hint=f"wait until its turn has ended (stretto chat --resume {chat}), or begin a chat of your own",
         )
 

@@ -34,7 +34,7 @@ _LONGEST_TITLE = 80
 TASK = Shape("a task", "What one agent is to do.", (
     Key("agent", Identifier(), "who does it", is_required=True),
     Key("prompt", Text("what to do", may_be_blank=False), "what to do", is_required=True),
-    Key("description", Text(), "a few words, for whoever watches"),
+    Key("description", Text(), "a few words, for people who watch the run"),
 ), words={"subagent": "agent", "task": "prompt"})  # fmt: skip
 
 

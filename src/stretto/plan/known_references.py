@@ -29,7 +29,7 @@ _LOCALS = {
     "item": "the element",
     "index": "its number, from 0",
     "candidate": "the last output of the loop",
-    "feedback": "what the judge said of it",
+    "feedback": "the judge's reasons for its decision",
     "iteration": "which round it is, from 1",
 }
 

@@ -227,7 +227,7 @@ def _write(file: Path, content: bytes, there: bytes | None) -> None:
         if there is None:
             os.link(own, file)  # fails where another process was quicker
         elif content_of(file) != there:
-            raise FileExistsError(17, "somebody changed it at the same moment")
+            raise FileExistsError(17, "another process changed it at the same moment")
         else:
             os.replace(own, file)
     except FileExistsError as error:

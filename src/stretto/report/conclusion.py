@@ -18,7 +18,7 @@ _ADVICE = {
     "empty": "Ask for an answer more plainly in its prompt, or use another model",
     "truncated": "Raise max_output_tokens, or ask for a shorter answer",
     "validation": "Say in its prompt what its schema and rules ask for, or ask for less",
-    "refused": "Word its prompt otherwise, or use another model",
+    "refused": "Change its prompt, or use another model",
     "unavailable": "Try again once the model answers, or name fallback_models",
     "permanent": "The same request would fail again: cure the cause first",
     "budget": "Raise the budget, or do less",

@@ -21,7 +21,7 @@ from stretto.text.short import shorten
 
 _MOST_FAULTS = 20
 _MOST_LETTERS = 300
-# What a client can mend is 4xx. 5xx is left for what is wrong with the server itself.
+# What a client can fix is 4xx. 5xx is left for what is wrong with the server itself.
 STATUSES = {
     "usage": 422,
     "invalid_recipe": 422,

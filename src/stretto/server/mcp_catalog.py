@@ -34,7 +34,7 @@ _TASK: dict[str, Json] = {
     "properties": {
         "agent": {**_TEXT, "description": "who does it"},
         "prompt": {**_TEXT, "description": "what to do"},
-        "description": {**_TEXT, "description": "a few words, for whoever watches"},
+        "description": {**_TEXT, "description": "a few words, for people who watch the run"},
     },
     "required": ["agent", "prompt"],
     "additionalProperties": False,

@@ -67,7 +67,7 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key")]
 _TRIGGER = "http"
 _OF_STARTS: dict[int | str, dict[str, Any]] = {
     200: {"model": ReportAnswer, "description": "The report; or what a dry run found"},
-    202: {"model": Started, "description": "It has started, and nobody waited for its end"},
+    202: {"model": Started, "description": "It has started; the request did not wait for its end"},
 }
 # A report is a page of its own, without scripts; what models said is text in it.
 _PAGE = {

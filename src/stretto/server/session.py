@@ -102,7 +102,7 @@ async def log_out(
     service: TheService,
     asker: Asker,
     response: Response,
-    everywhere: Annotated[bool, Query(description="all sessions of whoever asks")] = False,
+    everywhere: Annotated[bool, Query(description="all sessions of the caller")] = False,
 ) -> LoggedOut:
     """End the session of the cookie; or, everywhere, those of all browsers of whoever asks."""
     session: Session | None = request.state.session

@@ -165,7 +165,7 @@ def log_out(home: Path, name: str | None, environ: Mapping[str, str]) -> int:
         if name == (user_name() or "owner"):
             found.append(digest_of(own_token(home, environ)))
         if not found:
-            hint = "stretto serve token list shows the owners; without a name, everybody is meant"
+            hint = "stretto serve token list shows the owners; without a name, all owners are meant"
             raise NotFound(f"no token belongs to '{name[:64]}'", hint=hint)
         return ledger.remove_sessions(found)
 

@@ -72,7 +72,7 @@ class Upkeep:
             if task is None and await self._is_left(id, now) and not self._service.closing.is_set():
                 goal = await self._service.stretto.goals.drive(id)
                 self._goals[id] = asyncio.create_task(goal.wait())
-                _log.info("stretto: goes on with goal %s", id)
+                _log.info("stretto: drives goal %s again", id)
         except Leased:
             pass  # somebody else was quicker
         except StrettoError as error:
@@ -108,7 +108,7 @@ class Upkeep:
                 dues = history.state.timers.values()
                 self._dues[row.run_id] = min(dues, default=float("inf"))
             elif not self._service.closing.is_set() and await self._service.resume(row.run_id):
-                _log.info("stretto: goes on with run %s", row.run_id)
+                _log.info("stretto: drives run %s again", row.run_id)
         except StrettoError as error:
             self._given_up.add(row.run_id)
             _log.warning("stretto: run %s is not resumed: %s", row.run_id, error.with_hint)

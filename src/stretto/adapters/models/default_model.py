@@ -91,7 +91,7 @@ async def ollama_fault(model: str, environ: Mapping[str, str]) -> NameFault | No
     except (OSError, *_HTTP) as error:
         if isinstance(error, TimeoutError | httpcore2.TimeoutException):
             return None
-        says = f"{model}: nobody answers at {endpoint.origin}"
+        says = f"{model}: no server answers at {endpoint.origin}"
         return NameFault(says, "start it with: ollama serve; or set OLLAMA_HOST to where it runs")
     except ValueError:
         return None  # a server that speaks like Ollama and lists nothing

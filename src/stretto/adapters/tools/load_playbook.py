@@ -49,7 +49,7 @@ def load_playbook(loadable: Mapping[str, str], load: Loader) -> Tool:
 
         name, file = arguments.name, arguments.file
         if name not in loadable:
-            raise CallRefused(f"you were not told of a playbook '{name}'; {listed(loadable, 20)}")
+            raise CallRefused(f"there is no playbook '{name}' for you; {listed(loadable, 20)}")
         found = await asyncio.to_thread(load, name, file)
         if found is None or found.digest != loadable[name]:
             raise CallFailed(
