@@ -49,8 +49,8 @@ def is_async(function: Callable[..., object]) -> bool:
 
 
 async def call_in_thread(call: Callable[[], object]) -> object:
-    """In a thread of its own, and not of the loop's pool: a function that never returns would take
-    a place there for ever, and keep the process from ending."""
+    """In a thread of its own, and not of the loop's pool: a function that never returns would hold
+    a thread of the pool, and keep the process from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 
@@ -64,7 +64,7 @@ async def call_in_thread(call: Callable[[], object]) -> object:
             result = copied.run(call)
         except BaseException as raised:
             error = raised
-        with suppress(RuntimeError):  # the run is over and its loop closed: nobody waits
+        with suppress(RuntimeError):  # the run is over and its loop closed: no attempt waits
             loop.call_soon_threadsafe(tell, result, error)
 
     copied = copy_context()

@@ -136,7 +136,7 @@ class Trial:
 
 
 async def try_model(project: Project, name: str, ask: Ask | None) -> list[Trial]:
-    """`ask`: whether weights that are missing may be fetched; None: there is nobody to ask."""
+    """`ask`: whether weights that are missing may be fetched; None: there is no person to ask."""
     from stretto.assembly.subagents import open_models
 
     chosen = ModelSelection(name, name)

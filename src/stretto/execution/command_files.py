@@ -50,7 +50,7 @@ class CommandFiles:
                 self._digests[command.attempt] = digest
 
     def digest(self, attempt: AttemptId) -> str:
-        """What it has read; empty where nobody knows."""
+        """What it has read; empty where it is not known."""
         return self._digests.get(attempt, "")
 
     def warnings(self, command: StartAttempt) -> tuple[str, ...]:

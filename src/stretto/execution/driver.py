@@ -258,7 +258,7 @@ class Driver:
                     called_off.update(e.attempt for e in follows if isinstance(e, CancelAttempt))
             elif isinstance(command, AskApproval):
                 if command.step not in self._state.awaiting_approval:
-                    continue  # it was called off in the same batch
+                    continue  # it was cancelled in the same batch
                 if self._state.steps[command.step].asked_key != command.key:
                     asked = ApprovalRequested(now, command.step, command.key, command.about)
                     self._fold(asked, rows, decided)

@@ -129,7 +129,7 @@ async def take_lease(
     except Leased as held:
         if not owner.is_dead(held.by):
             raise
-        # Nobody should have to wait for the lease of a process that was killed. Leasing by the
+        # The lease of a process that was killed need not run out first. Leasing by the
         # dead process's name fences it off, in case it is alive after all, and releasing that
         # lease makes room. If two processes do this at once, the store gives the run to one.
         await (await Lease.take(store, clock, run_id, held.by, seconds)).release()

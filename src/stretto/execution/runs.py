@@ -414,7 +414,7 @@ class Runs:
         return tuple(workspace for workspace in found if workspace.is_dir())
 
     async def litter(self) -> dict[str, tuple[Path, ...]]:
-        """Copies of runs that have ended, by run: a crash left them, and nobody needs them."""
+        """Copies of runs that have ended, by run: a crash left them, and no run needs them."""
         if self._workspaces is None:
             return {}
         found = await self._workspaces.leftovers()
@@ -499,7 +499,7 @@ class Runs:
         self._keeper.add(lease, driver)
         try:
             if first is not None:
-                # What was posted while nobody drove comes first: a gate may be open already.
+                # Messages sent while no process drove the run come first: a gate may be open already.
                 await self._keeper.poll_mailbox()
             else:
                 await self._start_line.wait()

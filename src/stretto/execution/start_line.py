@@ -47,7 +47,7 @@ class StartLine:
         await turn
 
     def open(self) -> None:
-        """Nobody waits any more, because all of it ends."""
+        """Release all that wait, because everything ends."""
         while self._waiting:
             _tell(self._waiting.popleft()[1])
 

@@ -184,7 +184,7 @@ class Draft(Struct):
         return any(problem.path == spell(at) for problem in self.recipe.problems)
 
     def has_unknown_key(self, at: Path) -> bool:
-        """Has the part itself a key that nobody knows? It may be the one that is missing."""
+        """Has the part itself an unknown key? It may be the one that is missing."""
         start = f"{spell(at)}."
         return any(
             problem.code == "RCP101"

@@ -125,7 +125,7 @@ class Witness(Protocol):
         ...
 
     def spend(self, usage: Usage) -> None:
-        """What one more model call cost. It counts even if the attempt is called off."""
+        """What one more model call cost. It counts even if the attempt is cancelled."""
         ...
 
 

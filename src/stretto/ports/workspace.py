@@ -108,7 +108,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class UndeclaredChanges:
-    """What changed in a shared workspace that nobody had declared."""
+    """What changed in a shared workspace that no step had declared."""
 
     paths: tuple[str, ...]
     is_unchanged: bool = (
@@ -150,7 +150,7 @@ class Workspaces(Protocol):
         ...
 
     async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
-        """Keep the change, and merge it back if asked. Again is as good as once."""
+        """Keep the change, and merge it back if asked. A second call does nothing."""
         ...
 
     async def can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:

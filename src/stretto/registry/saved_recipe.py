@@ -101,7 +101,7 @@ def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -
 
 
 def check_unchanged(name: str, there: bytes | None, digest: str | None) -> None:
-    """Raises ChangedMeanwhile unless what is there is what somebody saw. None: nobody looked."""
+    """Raises ChangedMeanwhile unless the caller has seen what is saved now. None: the caller saw nothing."""
     if digest is not None and digest != (sha256(there).hexdigest() if there is not None else ""):
         hint = "look at it again, and change that"
         raise ChangedMeanwhile(f"'{name}' is not what it was when you saw it", hint=hint)

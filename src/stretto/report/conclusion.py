@@ -37,7 +37,7 @@ class NextCommand:
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     says: str
-    advice: str  # what a person could change; empty: nothing, or nobody knows
+    advice: str  # what a person could change; empty: nothing, or it is not known
     commands: tuple[NextCommand, ...]
 
 

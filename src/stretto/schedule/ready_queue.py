@@ -120,7 +120,7 @@ class ReadyQueue:
             heappush(self._wanting, (left, step))
 
     def release_files(self, step: int) -> None:
-        """Nobody works on the step's files any more: steps that conflict with it may start."""
+        """No delegation works on the step's files any more: steps that conflict with it may start."""
         group = self._group_of[step]
         holders = self._holders.get(group)
         if holders is None or step not in holders:

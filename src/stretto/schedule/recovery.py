@@ -1,6 +1,6 @@
 """Resume a run that another process has left, and do what that process still had to do.
 
-Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
+What became of an attempt that was under way is not known; its step's `recovery` decides.
 """
 
 from stretto.events.attempts import AttemptTimer

@@ -316,7 +316,7 @@ class StepState(Struct, eq=False):
 
 
 class Resumption(Struct, frozen=True):
-    """Another process took the run up. From its last event until then nobody worked on it."""
+    """Another process took the run up. From its last event until then no process worked on it."""
 
     last_sign_at: float
     resumed_at: float
@@ -334,9 +334,7 @@ class RunState(Struct, eq=False):
     values: dict[str, EndedStep]  # the steps that have ended, those of inner recipes too
     run_id: str = ""
     workspace: str = ""
-    setup: Setup | None = (
-        None  # who answers; None: nobody said it, and no answer is equal to another
-    )
+    setup: Setup | None = None  # who answers; None: not recorded, and no answer is equal to another
     inputs: Mapping[str, Json] = field(default_factory=dict)
     seed: int = 0
     parent: str | None = None  # the run that this one repeats

@@ -116,7 +116,7 @@ class NewsDesk:
                     for reader in self._readers:
                         reader.tell(changed, found.cursor)
                 cursor = found.cursor
-            self._is_looking.set()  # a store that cannot be read keeps nobody waiting
+            self._is_looking.set()  # where the store cannot be read, no request waits for it
             await asyncio.sleep(_POLL_SECONDS)
 
 

@@ -171,7 +171,7 @@ class Traces:
 
 
 def open_traces(environ: Mapping[str, str]) -> Traces | None:
-    """None: nobody asked for traces. Raises NotReady."""
+    """None: traces are not switched on. Raises NotReady."""
     if not any(environ.get(name) for name in _ENDPOINTS):
         return None
     if not all(map(_is_there, ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"))):

@@ -44,7 +44,7 @@ class Upkeep:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Take up what a server drove and nobody drives now, and what is overdue."""
+        """Drive what a server drove and no process drives now, and what is overdue."""
         runs = await self._service.stretto.engine.runs_of()
         adopted, now = self._service.ledger.adopted(), self._service.stretto.engine.now()
         rows = [row for row in await self._service.unended() if runs.is_interrupted(row)]

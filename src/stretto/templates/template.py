@@ -98,7 +98,7 @@ def _slip(path: str, end: int, offset: int) -> Fault:
     return Fault("RCP201", message, hint, offset + at)
 
 
-# Nobody reads further, and a megabyte of braces must not become a million faults.
+# More than a person reads at once; a megabyte of braces must not become a million faults.
 MOST_FAULTS = 50
 
 

@@ -2,7 +2,8 @@
 user's alone (0600).
 
 A fire is recorded with the id of the run that it will start, once: the pair of trigger and key is
-unique. So whoever starts runs may die at any moment, and whoever comes next knows what is owed.
+unique. So a process that starts runs may die at any moment, and the next one knows which runs are
+still to be started.
 """
 
 import json

@@ -52,7 +52,7 @@ class ReadFiles:
     """What a command could read when it began."""
 
     files: Mapping[str, FileEntry]  # by path
-    unsure: tuple[str, ...] = ()  # changed while it ran: nobody knows which content it read
+    unsure: tuple[str, ...] = ()  # changed while it ran: it is not known which content it read
 
     @property
     def digest(self) -> str:

@@ -262,7 +262,7 @@ def _result(reply: Reply) -> AttemptResult:
 def check_names(script: Script, plan: Plan) -> None:
     """Raise InvalidUsage for a reply that names no step or part of the plan: it is a typing error."""
     if script.drafts and plan.name == _DRAFT:
-        return  # the replies are for the recipe that is drafted, which nobody knows yet
+        return  # the replies are for the recipe that is drafted, which does not exist yet
     parts = {str(step.id): _parts(step.work) for step in plan.steps}
     for name in script.replies:
         step, part = _split(name, parts)

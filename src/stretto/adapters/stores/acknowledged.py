@@ -210,7 +210,7 @@ def _tell(found: Iterable[Loss]) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else opens a journal here until its copy is made."""
+    """No other process opens a journal in this folder until its copy is made."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

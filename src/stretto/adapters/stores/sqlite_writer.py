@@ -103,7 +103,7 @@ class Writer:
 
     def _settle(self, outcomes: _Outcomes) -> None:
         # All at once: waking the loop costs more than a row.
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no coroutine waits any more
             self._loop.call_soon_threadsafe(_resolve, outcomes)
 
 

@@ -101,7 +101,7 @@ class Keyboard:
         if typed.endswith(b"\x1b") and select.select([self._number], [], [], 0.03)[0]:
             typed += os.read(self._number, 1024)  # the rest of an arrow
         if not typed:
-            self._before = None  # nobody will type any more
+            self._before = None  # the terminal is gone
         return typed.decode("utf-8", "replace")
 
     def _is_ours(self) -> bool:

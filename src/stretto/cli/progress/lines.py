@@ -151,7 +151,7 @@ class Lines:
     def __init__(self, plan: Plan, say: Callable[[str], None] = _say_beside) -> None:
         self._write = say
         self._changes = ChangedSteps()
-        self._told: dict[StepId, StepWord] = {}  # nobody needs to be told that a step waits
+        self._told: dict[StepId, StepWord] = {}  # that a step waits is no news
         self._width = max((len(step.id) for step in plan.steps), default=0)
         self._encoding = sys.stderr.encoding or "ascii"
         self._signs = signs_for(self._encoding)

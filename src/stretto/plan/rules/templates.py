@@ -205,7 +205,7 @@ def known_output(draft: Draft) -> KnownStep:
         for each in draft.steps
     )
     if may_skip or not draft.steps:
-        return KnownStep()  # the last step that ran gives the output, and nobody knows which
+        return KnownStep()  # the last step that ran gives the output, and it is not known which one
     return _as_output(known.steps[draft.steps[-1].step.id])
 
 
@@ -250,7 +250,7 @@ def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:
 
 
 def check_statuses(draft: Draft) -> None:
-    """`steps.a.status == 'success'` would be false for ever."""
+    """`steps.a.status == 'success'` is always false."""
     for at, parsed in draft.parsed.items():
         if not isinstance(parsed, Template) and "status" in parsed.text:
             from stretto.templates.expression import words_beside  # on use, as in draft.py

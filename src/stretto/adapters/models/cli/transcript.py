@@ -95,7 +95,7 @@ class LimitReached:
 @dataclass(frozen=True, slots=True)
 class AgentFailed:
     failure: Failure
-    is_last: bool = False  # end the agent: it would go on trying in vain
+    is_last: bool = False  # end the agent: its retries would fail too
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def _go_on(url: str, weights: Weights, part: PartialFile, watch: "PullProgress")
         have = part.size
         with part.adding() as add:
             while have < total:
-                # Never more than the weights have: a hostile server may send for ever.
+                # Never more than the weights have: a hostile server may never stop sending.
                 chunk = _read(response, min(_CHUNK, total - have))
                 if not chunk:
                     raise _Broken("the server stopped in the middle")

@@ -46,7 +46,7 @@ _BEAT_SECONDS = 5.0
 _TEMPERATURE = 0.2
 _TOP_P = 0.9
 _SEED = 7
-# A tiny model falls into saying one thing for ever. This makes the next word of a phrase that was
+# A tiny model repeats one phrase endlessly. This makes the next word of a phrase that was
 # said before less likely; a penalty on single words would hit the signs that JSON repeats.
 _AGAINST_LOOPS: dict[str, Json] = {
     "dry_multiplier": 0.8,
