@@ -123,6 +123,36 @@ def test_a_deadline_is_reminded_of_and_does_not_lapse_silently(tmp_path: Path) -
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_deadline_that_ended_its_step_before_anybody_looked_is_told(
+    tmp_path: Path, is_cancelled: bool
+) -> None:
+    """As where a server goes on with the run at the deadline. Who cancels a run has decided."""
+
+    async def main() -> None:
+        async with bench(tmp_path, "{url: URL, remind: 1h}") as (w, notifier, got):
+            serving = asyncio.create_task(notifier.serve())
+            run = await w.start(HURRIED)
+            await run.wait()
+            async with asyncio.timeout(30):
+                while len(got.posts) < 2:
+                    await asyncio.sleep(0.02)
+                if is_cancelled:
+                    await run.cancel()
+                while await run.status() == "waiting":
+                    await asyncio.sleep(0.02)
+            await run.resume()
+            await run.wait()
+            serving.cancel()
+            await notifier.look()
+            told = [told for _, told, _ in got.posts]
+            lapsed = [] if is_cancelled else ["lapsed"]
+            assert [each["about"] for each in told] == ["asked", "reminder", *lapsed]
+            assert len({(each["key"], each["deadline"]) for each in told}) == 1
+
+    asyncio.run(main())
+
+
 def test_a_command_gets_values_and_no_shell(tmp_path: Path) -> None:
     program = write(
         tmp_path,

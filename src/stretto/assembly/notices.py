@@ -14,10 +14,11 @@ import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from stretto.events.attempts import StepTimer
+from stretto.events.attempts import RunTimer, StepTimer
 from stretto.events.model import ApprovalRequested, Event, TimerFired
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
@@ -27,11 +28,13 @@ from stretto.schedule.status import deadline_of, is_overdue
 from stretto.text.short import shorten
 from stretto.triggers.arrivals import signature
 from stretto.triggers.notices import Notice, NoticeStore, open_notices
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
     from stretto.config.settings import NotifySettings
+    from stretto.execution.history import History
     from stretto.schedule.state import RunState, StepState
 
 _LOOK_SECONDS = 1.0
@@ -67,7 +70,7 @@ class Notifier:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _hear(self, event: Event, state: "RunState") -> None:
-        is_late = isinstance(event, TimerFired) and isinstance(event.timer, StepTimer)
+        is_late = isinstance(event, TimerFired) and isinstance(event.timer, RunTimer | StepTimer)
         if isinstance(event, ApprovalRequested) or is_late:
             self._changed.add(state.run_id)
 
@@ -76,11 +79,11 @@ class Notifier:
         now = self._engine.now()
         for run_id in await self._candidates(now):
             try:
-                state = (await self._engine.history(run_id)).state
+                history = await self._engine.history(run_id)
             except StrettoError:  # one journal that cannot be read must not silence the others
                 continue
-            self._remind_at[run_id] = self._next_reminder(state, now)
-            if notices := await self._with_store(lambda store: self._owed_by(state, store)):  # noqa: B023
+            self._remind_at[run_id] = self._next_reminder(history.state, now)
+            if notices := await self._with_store(lambda store: self._owed_by(history, store)):  # noqa: B023
                 await self._with_store(lambda store: store.record(notices, time.time()))
         for notice in await self._with_store(lambda store: store.owed(time.time())):
             await self._send(notice)
@@ -102,8 +105,8 @@ class Notifier:
         moments = [due - self._settings.remind_seconds for due in dues if due is not None]
         return min((at for at in moments if at > now), default=float("inf"))
 
-    def _owed_by(self, state: "RunState", store: NoticeStore) -> list[Notice]:
-        now, found = self._engine.now(), []
+    def _owed_by(self, history: "History", store: NoticeStore) -> list[Notice]:
+        state, now, found = history.state, self._engine.now(), list[Notice]()
         for step in state.awaiting_approval.values():
             found += self._notices(state, step, "asked")
             due = deadline_of(state, step.id)
@@ -111,12 +114,10 @@ class Notifier:
                 found += self._notices(state, step, "reminder")
             if is_overdue(state, step.id, now):
                 found += self._notices(state, step, "lapsed")
-        for step in state.order:
-            is_decided = any(not each.void for each in step.decisions)
-            if step.ended_at is None or is_decided or not step.asked_key:
-                continue
-            if store.is_recorded(state.run_id, step.id, step.asked_key):
-                found += self._notices(state, step, "lapsed")
+        for id, key in _lapsed(history).items():
+            for asked in store.asked(state.run_id, id, key):
+                text = json.dumps({**asked.content, "about": "lapsed", "prompts": []})
+                found.append(replace(asked, about="lapsed", text=text))
         return found
 
     def _notices(self, state: "RunState", step: "StepState", about: str) -> list[Notice]:
@@ -206,6 +207,27 @@ class Notifier:
                 return work(store)
 
         return await asyncio.to_thread(do)
+
+
+def _lapsed(history: "History") -> dict[StepId, str]:
+    """The questions that a deadline has ended before a person did, by step: their keys."""
+    asked, lapsed = dict[StepId, str](), dict[StepId, str]()
+    for event in history.events:
+        if isinstance(event, ApprovalRequested):
+            asked[event.step] = event.key
+        elif isinstance(event, TimerFired) and isinstance(event.timer, RunTimer | StepTimer):
+            timer = event.timer
+            lapsed |= {
+                id: key
+                for id, key in asked.items()
+                if isinstance(timer, RunTimer) or f"{id}/".startswith(f"{timer.step}/")
+            }
+    steps = history.state.steps
+    return {
+        id: key
+        for id, key in lapsed.items()
+        if steps[id].ended_at is not None and all(each.void for each in steps[id].decisions)
+    }
 
 
 def _kill(pid: int) -> None:

@@ -66,9 +66,13 @@ class NoticeStore:
         rows = self._db.execute(sql, (now, MOST_TRIES, _MOST_AT_ONCE))
         return [Notice(*row) for row in rows]
 
-    def is_recorded(self, run_id: str, step: str, key: str) -> bool:
-        sql = "SELECT 1 FROM notices WHERE run_id = ? AND step = ? AND key = ? AND about = 'asked'"
-        return self._db.execute(sql, (run_id, step, key)).fetchone() is not None
+    def asked(self, run_id: str, step: str, key: str) -> list[Notice]:
+        """What people were told when the question came, by channel."""
+        sql = """
+            SELECT run_id, step, key, about, channel, text, tries FROM notices
+            WHERE run_id = ? AND step = ? AND key = ? AND about = 'asked'
+        """
+        return [Notice(*row) for row in self._db.execute(sql, (run_id, step, key))]
 
     def note_sent(self, notice: Notice, now: float) -> None:
         self._note(notice, "sent_at = ?, fault = ''", (now,))
