@@ -6,7 +6,7 @@ import time
 import pytest
 
 from stretto.assembly.run_list import read_run
-from stretto.cli.foreground import explain_left
+from stretto.cli.foreground import explain_gates
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import StepId
 from support.driven_runs import RUN, Stage
@@ -26,7 +26,7 @@ def test_runs_says_that_a_deadline_has_passed(
     listed = stage.do(read_run(stage.runs(), row, time.time()))
     assert listed is not None
     assert listed.status == word
-    assert explain_left(state, time.time()) == 3
+    assert explain_gates(state, time.time()) == 3
     said = capsys.readouterr().err
     assert ("deadline of g has passed" in said) == (word == "overdue")
     assert ("stretto approve" in said) == (word == "waiting")

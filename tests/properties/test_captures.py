@@ -92,7 +92,7 @@ def asks(
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(min_value=0, max_value=1 << 32))
 def test_a_captured_recipe_asks_what_was_asked(seed: int) -> None:
     captured = capture(delegated(Random(seed)))

@@ -21,7 +21,7 @@ from stretto.ports.workspace import FilesToRead, SharedWorkspace
 from stretto.vocabulary.ids import StepId
 from stretto.workspaces.read_files import ReadFileFinder, stamp_of
 
-WORLDS = 150
+WORLDS = 60
 PATHS = ("a.py", "src/a.py", "src/b.py", "src/deep/a.py", "docs/a.md", ".env", "src/.hidden")
 SETS = (("**/*",), ("src",), ("src/*.py",), ("docs", "a.py"), ("**/a.*",), ("src/deep",))
 CONTENTS = (b"", b"one", b"two", b"\xff\0")
@@ -121,7 +121,7 @@ def run(worlds: int, seed: int = 0) -> Counter[str]:
 
 def test_an_answer_counts_for_the_files_that_were_read_and_for_no_others() -> None:
     figures = run(WORLDS)
-    assert min(figures["reused"], figures["anew"], figures["unsure"]) > 10, figures
+    assert min(figures["reused"], figures["anew"], figures["unsure"]) > WORLDS / 15, figures
 
 
 def test_a_file_that_changed_just_now_is_read_again(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from support.recipes import CATALOG, Shelf, plan_of
 
-WORLDS = 200
+WORLDS = 100
 RUNS_A_WORLD = 5
 KINDS = ("plain", "plain", "plain", "fan", "map", "loop", "command", "command", "workflow")
 TOPICS = ("tea", "{{inputs.topic}}", "all of {{inputs.topic}}")

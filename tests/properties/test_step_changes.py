@@ -191,7 +191,7 @@ texts = st.sampled_from(sorted(TEXTS)).flatmap(
     lambda name: st.tuples(st.just(name), st.sampled_from(forms(name)))
 )
 thorough = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )  # fmt: skip
 
 

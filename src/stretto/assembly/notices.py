@@ -115,7 +115,7 @@ class Notifier:
             if is_overdue(state, step.id, now):
                 found += self._notices(state, step, "lapsed")
         for id, key in _lapsed(history).items():
-            for asked in store.asked(state.run_id, id, key):
+            for asked in store.find_asked(state.run_id, id, key):
                 text = json.dumps({**asked.content, "about": "lapsed", "prompts": []})
                 found.append(replace(asked, about="lapsed", text=text))
         return found

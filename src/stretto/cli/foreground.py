@@ -214,18 +214,24 @@ async def print_end(
         print_summary(report, was_stopped)
 
 
+def explain_gates(state: RunState, now: float) -> int:
+    """Which steps await a person, and whose deadline has passed, on stderr; and the exit code."""
+    for step in state.awaiting_approval:
+        if is_overdue(state, step, now):
+            go_on = f"stretto resume {state.run_id}"
+            say(f"the deadline of {step} has passed: {go_on} continues without it", err=True)
+        else:
+            say(f"{step} awaits approval: stretto approve {state.run_id} {step} --show", err=True)
+    return WAITING
+
+
 async def explain_left(stretto: Surface, state: RunState) -> int:
     """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
     if state.has_ended:
         return exit_code(state)
-    now, resume = stretto.engine.now(), f"stretto resume {state.run_id}"
-    for step in state.awaiting_approval:
-        if is_overdue(state, step, now):
-            say(f"the deadline of {step} has passed: {resume} continues without it", err=True)
-        else:
-            say(f"{step} awaits approval: stretto approve {state.run_id} {step} --show", err=True)
+    resume = f"stretto resume {state.run_id}"
     if state.awaiting_approval:
-        return WAITING
+        return explain_gates(state, stretto.engine.now())
     if chat := chat_of_turn(state.plan.name, state.trigger, state.steps):
         resume = f"stretto chat --resume {chat}"
         if await stretto.open(state.run_id).status() == RunStatus.WAITING:

@@ -66,7 +66,7 @@ class NoticeStore:
         rows = self._db.execute(sql, (now, MOST_TRIES, _MOST_AT_ONCE))
         return [Notice(*row) for row in rows]
 
-    def asked(self, run_id: str, step: str, key: str) -> list[Notice]:
+    def find_asked(self, run_id: str, step: str, key: str) -> list[Notice]:
         """What people were told when the question came, by channel."""
         sql = """
             SELECT run_id, step, key, about, channel, text, tries FROM notices
