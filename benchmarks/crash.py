@@ -52,8 +52,8 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.recipe.read import read_recipe
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 QUICK = (10, 200)  # kills, steps

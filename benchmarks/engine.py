@@ -36,7 +36,7 @@ from stretto.execution.leases import Store
 from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import RunStatus
 
 PLAIN, LIMIT, FLOOR = "asyncio", "the durable limit", "the same, in turns"

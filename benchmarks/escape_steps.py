@@ -15,9 +15,9 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening
 from stretto.ports.runner import AttemptRequest, CommandRequest
 from stretto.text.redaction import NOTHING_SECRET
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.models import COMMAND_MODEL
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 from stretto.workspaces.sandbox.confinement import CommandRefused, Confinement, Ran
 from stretto.workspaces.sandbox.sandbox import Sandbox
 

@@ -23,8 +23,8 @@ from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.attempts import AttemptId
 from stretto.events.codec import encode
 from stretto.events.model import AttemptSucceeded
-from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import RunId, StepId
 
 WARM_UP = 5  # rounds, until every WAL file has reached its size and is written over from then on
 ROUNDS = 15

@@ -40,7 +40,7 @@ from stretto.schedule.commands import (
     StartAttempt,
 )
 from stretto.schedule.state import begin
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import StepStatus
 
 MOST_EVENTS = 1_000

@@ -15,7 +15,7 @@ from stretto.agents.agent_files import load_catalog
 from stretto.plan.build import build
 from stretto.plan.model import Plan
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 
 TOPIC = "bees"
 LIMITS = Limits(

@@ -27,8 +27,8 @@ from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
+from stretto.vocabulary.names import RunId
 
 RUN = RunId("large")
 STEPS, KILOBYTES = 500, 100

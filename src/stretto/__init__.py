@@ -111,8 +111,8 @@ if TYPE_CHECKING:
         StepReport as StepReport,
     )
     from stretto.triggers.trigger import Trigger as Trigger, TriggerFire as TriggerFire
+    from stretto.vocabulary.amounts import Usage as Usage
     from stretto.vocabulary.json_value import Json as Json
-    from stretto.vocabulary.usage import Usage as Usage
 
 __version__ = VERSION
 

@@ -10,7 +10,7 @@ import pytest
 from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.ports.workspace import Collected, Held, MergeTerms, NotMerged, WorkspaceCopy
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.workspaces import change, isolated_copy
 
 ALL = MergeTerms(("**",), is_merged=True)

@@ -6,7 +6,7 @@ import pytest
 
 from stretto.agents.agent_files import AgentFile, read_agent_file
 from stretto.recipe.model import Agent, OnFailure, Retry, Validation
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from stretto.testing.openai_script import (
     ToolCall,
     rate_limited,
 )
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.usage import Usage
 from support.subagents import Heard, play, request
 
 TRANSIENT = {

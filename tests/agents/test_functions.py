@@ -20,8 +20,8 @@ from stretto.problems.errors import InvalidUsage
 from stretto.recipe.read import read_recipe
 from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 from support.driven_runs import Stage
 from support.subagents import Heard, request
 

@@ -8,8 +8,8 @@ import pytest
 
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import ToolSettings
-from stretto.agents import phase
-from stretto.agents.phase import telling_phase
+from stretto.agents import live_events
+from stretto.agents.live_events import telling_phase
 from stretto.events.model import PhaseLasted
 from stretto.testing.openai_script import Said, ToolCall
 from support.cli import ROOT
@@ -18,7 +18,7 @@ from support.subagents import Heard, play, request
 
 @pytest.fixture(autouse=True)
 def short_moment(monkeypatch):
-    monkeypatch.setattr(phase, "MOMENT_SECONDS", 0.05)
+    monkeypatch.setattr(live_events, "MOMENT_SECONDS", 0.05)
 
 
 def phases(heard):

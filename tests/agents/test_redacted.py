@@ -26,8 +26,7 @@ from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.text.redaction import Redactor
-from stretto.workspaces.admission import why_inadmissible
-from stretto.workspaces.change import find_changes
+from stretto.workspaces.change import find_changes, why_inadmissible
 from stretto.workspaces.isolated_copy import isolate
 from support.subagents import Heard, Outcome, play, request
 

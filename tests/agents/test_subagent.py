@@ -7,7 +7,7 @@ import pytest
 
 from stretto.agents.conversation import _JSON_ONLY
 from stretto.events.model import ModelFailedOver, ModelSpoke, ToolStarted
-from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
+from stretto.ports.runner import CallEstimate, NothingLeft, Reservation
 from stretto.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
 from stretto.vocabulary.models import ModelSelection
 from support.subagents import play, request

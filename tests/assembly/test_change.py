@@ -9,7 +9,7 @@ from stretto.assembly.project import Project
 from stretto.events.model import MergeFailed, RunStarted
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.scheduling import Driven, plan_of
 
 WRITER = """

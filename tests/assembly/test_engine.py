@@ -17,8 +17,8 @@ from stretto.ports.runner import Runner
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.models import ModelSelection
+from stretto.vocabulary.names import RunId
 from support.assembled import in_memory, settings_of
 
 SLOW = "name: s\nsteps: [{id: a, subagent: writer, prompt: x}]\n"

@@ -11,8 +11,7 @@ from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.plan.model import Plan
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.tools import CHANGING_TOOLS
+from stretto.vocabulary.names import CHANGING_TOOLS, AgentId
 from support.assembled import settings_of
 
 RECIPE = """

@@ -16,7 +16,7 @@ from stretto import InvalidConfig, InvalidUsage, NotReady, Stretto
 from stretto.adapters.models.provider_table import ALIASES, BY_NAME
 from stretto.assembly.project import Project
 from stretto.registry.entry_points import own_points
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS
 
 MODULE = '''
 import json

@@ -12,7 +12,7 @@ from stretto.config.settings import WorkspaceSettings
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, NotFound, PermissionDenied
 from stretto.recipe.model import Budget
-from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.names import AgentId
 from support.assembled import settings_of
 
 RECIPE = "name: r\nsteps: [{id: a, subagent: writer, prompt: go}]\n"

@@ -9,7 +9,7 @@ from stretto.execution.runs import Resume, Start
 from stretto.problems.errors import InvalidInputs, InvalidUsage, NotFound, PermissionDenied
 from stretto.recipe.model import Budget
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 from support.assembled import in_memory, settings_of
 
 RECIPE = """

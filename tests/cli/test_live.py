@@ -24,9 +24,8 @@ from stretto.events.model import (
 )
 from stretto.schedule.state import StepState
 from stretto.text.short import columns, fit
-from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.limits import Limits
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Limits, Usage
+from stretto.vocabulary.names import StepId
 from support.scheduling import Driven, Fail, Give, Hang, plan_of
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

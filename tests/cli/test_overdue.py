@@ -8,7 +8,7 @@ import pytest
 from stretto.assembly.run_list import read_run
 from stretto.cli.foreground import explain_gates
 from stretto.problems.errors import InvalidUsage
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.driven_runs import RUN, Stage
 
 GATE = "name: t\nsteps: [{id: g, subagent: worker, prompt: go, gate: human%s}]\n"

@@ -6,7 +6,7 @@ import pytest
 
 from stretto.config.settings import Settings, find_project, load_settings
 from stretto.problems.errors import InvalidConfig
-from stretto.vocabulary.limits import DEFAULT_LIMITS
+from stretto.vocabulary.amounts import DEFAULT_LIMITS
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from stretto.execution.budget import Account, BudgetLedger
-from stretto.ports.allowance import Allowance, CallEstimate, NothingLeft, Reservation
+from stretto.ports.runner import Allowance, CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 PORTS = (Allowance,)
 

@@ -15,8 +15,8 @@ from stretto.agents.functions import FunctionAgents, FunctionRunner
 from stretto.agents.redacted import RedactedRunner
 from stretto.agents.subagent import Subagents
 from stretto.assembly.captures import _Recorded
-from stretto.assembly.commands import WithCommands
 from stretto.assembly.identity import MachineIdentities
+from stretto.assembly.models import WithCommands
 from stretto.assembly.playbook_choice import CountedRunner
 from stretto.assembly.project import Project
 from stretto.config.settings import load_settings

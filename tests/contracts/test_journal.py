@@ -19,7 +19,7 @@ from stretto.events.model import (
 from stretto.execution.leases import Store as Everything
 from stretto.ports.journal import CachedOutput, Fenced, Journal, Leased, RunRow
 from stretto.problems.errors import RefusedToOverwrite
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 from support.stores import Store
 
 PORTS = (Journal,)

@@ -9,7 +9,7 @@ from msgspec import Raw
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded, RunStarted
 from stretto.execution.leases import Store as Everything
 from stretto.ports.journal import Mailbox
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 from support.stores import Store
 
 PORTS = (Mailbox,)

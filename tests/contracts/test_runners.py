@@ -19,7 +19,7 @@ from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.functions import FunctionAgents, FunctionRunner
 from stretto.agents.redacted import RedactedRunner
 from stretto.agents.subagent import Subagents
-from stretto.assembly.commands import WithCommands
+from stretto.assembly.models import WithCommands
 from stretto.assembly.playbook_choice import CountedRunner
 from stretto.assembly.project import Project
 from stretto.assembly.subagents import _OnUse
@@ -37,8 +37,7 @@ from stretto.ports.runner import (
 from stretto.testing.openai_script import Hang, Said, Status
 from stretto.testing.openai_server import OpenAIServer
 from stretto.text.redaction import Redactor
-from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import ModelSelection, Setup
 from support.cli_agents import script
 from support.subagents import Heard, request
 

@@ -15,7 +15,7 @@ from stretto.ports.journal import Fenced
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.schedule.state import RunState
 from stretto.text.redaction import Redactor
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 from support.driven_runs import RUN, Stage, statuses
 
 PORTS = (Witness,)

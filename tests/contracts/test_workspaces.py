@@ -20,7 +20,7 @@ from stretto.ports.workspace import (
     Workspaces,
 )
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.sandboxes import confined, find, run
 from support.trees import Tree, git, repository, write_tree
 

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.documents.document import Document, read_bytes, read_file, read_text
 from stretto.documents.node import plain
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 
 def codes(document: Document) -> list[str]:

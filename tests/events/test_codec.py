@@ -10,8 +10,8 @@ from stretto.events.model import (
     AttemptFailed,
     AttemptSucceeded,
 )
-from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import StepId
 
 SUCCEEDED = AttemptSucceeded(
     5.5, AttemptId(StepId("a"), 1), "fine", Usage(1, 2, 0.5, 3), ("odd",), "m"

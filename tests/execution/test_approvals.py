@@ -18,7 +18,7 @@ from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Counting, Stage, after_a_crash, statuses
 from support.recipes import flat, plan_of

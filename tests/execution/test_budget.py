@@ -7,9 +7,9 @@ from typing import TypeVar
 import pytest
 
 from stretto.execution.budget import Account, BudgetLedger
-from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
+from stretto.ports.runner import CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Stage, places, statuses
 from support.recipes import flat

@@ -11,7 +11,7 @@ from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper
 from stretto.ports.journal import ExternalEvent, JournalFull, Message
 from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 
 RUN = RunId("run-1")
 

@@ -14,7 +14,7 @@ from stretto.events.model import (
 )
 from stretto.report.report import report_as_json, report_of
 from stretto.schedule.outputs import output_of
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Stage, after_a_crash, places, statuses
 from support.recipes import flat

@@ -2,8 +2,8 @@
 
 from stretto.execution.retention import find_expired
 from stretto.ports.journal import RunRow
-from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.limits import KEEP_ALL, Retention
+from stretto.vocabulary.amounts import KEEP_ALL, Retention
+from stretto.vocabulary.names import RunId
 
 DAY = 86_400.0
 

@@ -22,7 +22,7 @@ from stretto.execution.runs import Runs
 from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Stage, after_a_crash, statuses, this_process
 from support.recipes import flat

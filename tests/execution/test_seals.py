@@ -9,7 +9,7 @@ from stretto.execution.runs import Runs
 from stretto.execution.seals import Seals
 from stretto.plan.model import encode_plan
 from stretto.problems.errors import PlanNotAccepted
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.driven_runs import RUN, Stage, statuses
 from support.recipes import plan_of
 

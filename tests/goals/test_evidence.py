@@ -15,8 +15,8 @@ from stretto.goals.evidence import (
 from stretto.goals.prompts import declared_reason
 from stretto.goals.verifier import CiTarget, read_ci, read_data, read_verifier
 from stretto.problems.errors import InvalidUsage
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 
 @pytest.mark.parametrize(

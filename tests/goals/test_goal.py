@@ -26,7 +26,7 @@ from stretto.goals.goal import (
     goal_word,
     next_move,
 )
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 
 def goal(*events: GoalEvent, **limits: object) -> GoalStanding:

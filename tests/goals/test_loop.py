@@ -20,7 +20,7 @@ from stretto.goals.goal import (
 )
 from stretto.goals.loop import Effort, GoalDriver
 from stretto.goals.store import GoalFenced
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 
 class Killed(BaseException):

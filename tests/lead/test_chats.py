@@ -9,8 +9,8 @@ import pytest
 from stretto.lead.chats import CallQuestion, ChatBusy, ChatFile, KeptCall, KeptChat, KeptTurn
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
 from stretto.recipe.model import Budget
-from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import RunId
 
 ASKED = CallQuestion("run/turn-1/1/1", "run", "a digest", "Run it?")
 CHAT = KeptChat("chat", 1.0, "/project", None, "ask", Budget(tokens=5))

@@ -19,8 +19,8 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId
 
 YAML = "name: greet\nsteps:\n  - {id: a, subagent: writer, prompt: Greet.}\n"
 DATA: Json = {"name": "greet", "steps": [{"id": "a", "subagent": "writer", "prompt": "Greet."}]}

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, read_tasks, step_ids
 from stretto.problems.errors import InvalidUsage
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 
 AGENTS = ("researcher", "writer")
 

@@ -15,8 +15,8 @@ from stretto.lead.turn import (
 from stretto.ports.model import ModelReply, UserMessage
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input
-from stretto.vocabulary.ids import InputName, RunId
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import InputName, RunId
 
 DECLARED = (
     Input(InputName("depth"), (), has_default=True, default="deep"),

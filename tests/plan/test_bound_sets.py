@@ -6,8 +6,8 @@ from stretto.globs.glob import parse_globs
 from stretto.plan.bound_sets import bind_plan
 from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.waves import waves
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId
 from support.recipes import plan_of, problem_of
 
 RECIPE = """

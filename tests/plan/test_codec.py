@@ -14,8 +14,8 @@ from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.templates.template import Template
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECIPES = [

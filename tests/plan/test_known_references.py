@@ -7,7 +7,7 @@ from stretto.documents.node import ScalarNode, find
 from stretto.plan.check import examine
 from stretto.plan.known_references import ReferencesHere, references_at
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.limits import DEFAULT_LIMITS
+from stretto.vocabulary.amounts import DEFAULT_LIMITS
 from support.recipes import CATALOG
 
 RECIPE = """\

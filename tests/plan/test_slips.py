@@ -13,7 +13,7 @@ from stretto.problems import Place, Problem
 from stretto.problems.errors import InvalidConfig
 from stretto.problems.render import as_text
 from stretto.recipe.model import Input
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.amounts import parse_duration
 from support.recipes import flat, plan_of, problem_of, problems_of, under_caret
 
 S = "steps:\n  - {id: a, subagent: writer, prompt: x}\n"

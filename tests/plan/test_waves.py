@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.plan.costs import DEFAULT_MAX_TURNS, max_delegations, max_model_calls
+from stretto.plan.dry_run import DEFAULT_MAX_TURNS, max_delegations, max_model_calls
 from stretto.plan.waves import waves
 from support.recipes import flat, plan_of
 

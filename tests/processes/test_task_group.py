@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.processes.task_group import joined_group
+from stretto.processes.limited import joined_group
 from stretto.processes.watchdog import LimitName, ResourceLimits
 from stretto.workspaces.sandbox.sandbox import Setting
 from support.sandboxes import confined, find, run
@@ -42,7 +42,7 @@ def test_a_group_that_a_killed_process_left_is_removed() -> None:
 
     left = asyncio.run(parent()) / f"stretto-{ended_pid()}-0"
     left.mkdir()
-    script = "import stretto.processes.task_group as it; it._parent()"
+    script = "import stretto.processes.limited as it; it._parent()"
     subprocess.run([sys.executable, "-c", script], check=True)
     assert not left.exists()
 

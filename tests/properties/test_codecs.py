@@ -15,9 +15,9 @@ from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import AgentId, StepId
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 json_values: st.SearchStrategy[Json] = st.recursive(

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.globs.glob import parse_globs
 from stretto.ports.workspace import FilesToRead, SharedWorkspace
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.workspaces.read_files import ReadFileFinder, stamp_of
 
 WORLDS = 60

@@ -15,7 +15,7 @@ from stretto.plan.model import Plan
 from stretto.problems import Place, Problem
 from stretto.problems.render import as_json, as_text
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.amounts import parse_duration
 from support.recipes import CATALOG, RECIPES
 
 PRINTED = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.iterdir())}

@@ -36,9 +36,9 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.validation.combined_schema import combine_schemas
-from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import RunId, StepId
 from support.recipes import CATALOG, Shelf, plan_of
 
 WORLDS = 100

@@ -37,10 +37,10 @@ from stretto.schedule.commands import (
 )
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState, begin
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.usage import Usage
 from support.random_plans import CALM_POLICIES, nested_plans, plans
 
 MOST_EVENTS = 3_000

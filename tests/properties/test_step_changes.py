@@ -24,7 +24,7 @@ from stretto.plan.step_changes import (
 from stretto.problems.errors import InvalidUsage, StepInUse
 from stretto.recipe.model import Recipe
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.limits import DEFAULT_LIMITS
+from stretto.vocabulary.amounts import DEFAULT_LIMITS
 from support.recipes import CATALOG, RECIPES
 
 PACKAGE = Path(stretto.__file__).parent

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from stretto.plan.model import Plan, PlannedStep
 from stretto.plan.waves import are_rivals, choices_of, places_of, waves
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.random_plans import plans
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from stretto.recipe.read import read_recipe, read_recipe_file
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 from support.recipes import recipe_of
 
 TEXT = "name: x\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n"

@@ -8,7 +8,7 @@ import pytest
 from stretto.agents.agent_files import load_catalog
 from stretto.registry.folders import Folder
 from stretto.registry.workflows import BUNDLED, Entry, Workflows
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 from support.recipes import CATALOG, catalog_of
 
 

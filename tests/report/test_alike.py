@@ -1,5 +1,5 @@
-from stretto.report.alike import group_alike
 from stretto.report.html import as_html
+from stretto.report.step_section import group_alike
 from support.reported_runs import Fail, Give, reported, step_of
 
 TRIED = """

@@ -6,7 +6,7 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from support.reported_runs import GATED, NEW_YEAR, Give, driven, reported
 from support.scheduling import Driven, Hang, plan_of
 

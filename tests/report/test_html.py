@@ -12,7 +12,7 @@ from stretto.report.model import ChangesReport, StepReports
 from stretto.report.report import report_of
 from stretto.report.text import MARKS, cost_of
 from stretto.report.transcript import transcripts
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 from support.reported_runs import CHAIN, EVIL, GATED, NEW_YEAR, Fail, Give, driven, reported
 from support.scheduling import Driven, plan_of
 

@@ -1,7 +1,7 @@
 """A run that has not ended says in a sentence why it is where it is, and so does each of its steps."""
 
 from stretto.report.reasons import standing_of
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.scheduling import Driven, Fail, Hang, drive, plan_of
 
 TWO = """

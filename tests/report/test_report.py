@@ -15,7 +15,7 @@ from stretto.events.model import (
 from stretto.report.report import report_as_json, report_as_json_text, report_of
 from stretto.schedule.advance import advance
 from stretto.schedule.state import begin
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from support.reported_runs import (
     CHAIN,
     GATED,

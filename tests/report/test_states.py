@@ -12,7 +12,7 @@ from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried,
 from stretto.report.html import as_html
 from stretto.report.report import report_of
 from stretto.schedule.status import run_word, step_word
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
 from support.doc_pages import DOCS
 from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of

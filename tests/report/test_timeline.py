@@ -3,7 +3,7 @@ import pytest
 from stretto.events.model import Approved, RunResumed
 from stretto.report.report import report_of
 from stretto.report.timeline import timeline_of
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.reported_runs import CHAIN, GATED, Fail, Give, Hang, driven, reported
 
 

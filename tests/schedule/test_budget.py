@@ -2,9 +2,9 @@
 
 import pytest
 
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 from support.scheduling import Fail, Give, drive
 
 THREE = """

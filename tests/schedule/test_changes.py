@@ -13,7 +13,7 @@ from stretto.events.model import (
     RunResumed,
 )
 from stretto.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Hang, Script, drive, plan_of
 

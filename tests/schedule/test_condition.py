@@ -2,8 +2,8 @@
 
 import pytest
 
-from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Fail, drive, plan_of
 

@@ -9,7 +9,7 @@ from stretto.plan.model import Plan
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 from support.operations import count_operations
 from support.scheduling import NO_PLAN, plan_of
 

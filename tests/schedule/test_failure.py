@@ -6,9 +6,9 @@ from stretto.events.attempts import AttemptId, RetryTimer
 from stretto.events.model import AttemptCancelled, FailureKind
 from stretto.schedule.attempts import chance_of, retry_delay, wait_asked_for
 from stretto.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
 
 TWO = """

@@ -10,7 +10,7 @@ from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import OBEYED
 from stretto.schedule.state import begin
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup
 from support.recipes import Shelf
 from support.scheduling import AGENTS, NO_PLAN, plan_of
 

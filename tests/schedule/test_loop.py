@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Fail, drive
 

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.events.attempts import AttemptId, ItemPart
 from stretto.schedule.commands import CancelAttempt
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Give, Hang, Reply, Script, drive, plan_of
 

@@ -1,7 +1,7 @@
 """What a run gives, and why steps wait."""
 
 from stretto.schedule.status import why_waiting
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Hang, drive, plan_of
 

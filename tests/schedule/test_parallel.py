@@ -5,9 +5,9 @@ import pytest
 from stretto.events.attempts import AttemptId, BranchPart
 from stretto.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
 from stretto.schedule.commands import CancelAttempt
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 from support.scheduling import Driven, Fail, Give, Hang, Script, drive, plan_of
 
 FAN = """

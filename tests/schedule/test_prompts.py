@@ -1,7 +1,7 @@
 """What subagents are told."""
 
 from stretto.schedule.outputs import output_of
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.scheduling import Fail, Give, Hang, drive
 
 

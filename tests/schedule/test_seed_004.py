@@ -6,8 +6,8 @@ from stretto.events.attempts import AttemptId
 from stretto.plan.build import Problems, build
 from stretto.recipe.read import read_recipe
 from stretto.schedule.commands import CancelAttempt
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import AGENTS, Driven, Fail, Hang, drive, plan_of
 

@@ -12,7 +12,7 @@ from stretto.events.model import (
 )
 from stretto.schedule.commands import AskApproval, StartAttempt
 from stretto.schedule.status import why_waiting
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
 

@@ -3,7 +3,7 @@
 from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ChangesCollected, ToolEnded
 from stretto.schedule.tool_calls import MOST_FAULTS
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, plan_of
 

@@ -19,9 +19,9 @@ from stretto.events.model import (
 )
 from stretto.schedule.advance import advance
 from stretto.schedule.state import begin
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 from support.scheduling import NO_PLAN, Driven, Hang, drive, plan_of
 
 PLAN = plan_of("name: t\nsteps: [{id: a, subagent: worker, prompt: go}]")

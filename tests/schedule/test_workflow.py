@@ -18,8 +18,8 @@ from stretto.schedule.advance import advance
 from stretto.schedule.approvals import question_of
 from stretto.schedule.outputs import release_output
 from stretto.schedule.status import step_word, why_waiting
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.names import StepId
 from support.recipes import Shelf
 from support.scheduling import AGENTS, Driven, Fail, Give, Hang, Script
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from stretto.server import connections, guard, process
+from stretto.server import guard, process
 from support.benchmarks import load_benchmark
 from support.cli import stretto
 from support.served import served
@@ -183,7 +183,7 @@ def test_the_log_as_json_tells_every_request_and_no_login_code(tmp_path: Path) -
 def test_a_connection_that_sends_no_request_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    patient = functools.partial(connections.with_patience, head_seconds=0.3)
+    patient = functools.partial(process.with_patience, head_seconds=0.3)
     monkeypatch.setattr(process, "with_patience", patient)
     with served(tmp_path) as found:
         port = urlsplit(found.url).port

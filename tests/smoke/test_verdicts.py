@@ -17,7 +17,7 @@ from stretto.events.model import (
 from stretto.ports.journal import StoredEvent
 from stretto.smoke import verdicts
 from stretto.smoke.journal import spans_of
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 
 STEPS = ("a", "b")
 

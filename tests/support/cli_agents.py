@@ -12,9 +12,9 @@ from stretto.adapters.models.cli.runner import CliRunner
 from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelSpoke, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import AgentId, StepId
 
 READING = ("Read", "Glob", "Grep")
 WRITING = ("Read", "Glob", "Grep", "Write", "Edit", "Bash")

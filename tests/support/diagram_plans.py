@@ -14,7 +14,7 @@ from stretto.plan.model import (
 )
 from stretto.recipe.model import Agent, Budget, Output
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 
 _AGENTS = [
     "researcher",

@@ -16,9 +16,9 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, Large
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import RunId
 from support.recipes import plan_of
 
 T = TypeVar("T")

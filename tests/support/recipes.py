@@ -10,8 +10,8 @@ from stretto.plan.model import Plan, PlannedStep
 from stretto.problems import Problem
 from stretto.recipe.model import Agent, Recipe
 from stretto.recipe.read import read_recipe
-from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import AgentId, StepId
 
 
 class Shelf:

@@ -2,8 +2,8 @@
 
 from stretto.report.model import Report, StepReport
 from stretto.report.report import report_of
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 from support.scheduling import Driven, Fail, Give, Hang, Script, plan_of
 
 NEW_YEAR = 1767225600.0  # 2026-01-01 00:00:00 UTC

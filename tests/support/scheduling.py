@@ -45,11 +45,10 @@ from stretto.schedule.commands import (
 )
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import NO_USAGE, RunState, begin
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits, Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 
 NO_PLAN = Raw(b"{}")  # the scheduler is given its plan, and does not look
 AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "default", "other")})

@@ -15,9 +15,9 @@ from stretto.events.model import Happening, ModelRetried, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from stretto.testing.openai_server import OpenAIServer
 from stretto.text.redaction import Redactor
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import AgentId, StepId
 from support.toolbench import longest_pause
 
 

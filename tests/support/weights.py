@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.local.catalog import SMOLLM2, Loadable
+from stretto.adapters.models.local.catalog import SMOLLM2, Loadable, Shelf
 from stretto.adapters.models.local.model import LocalModel
-from stretto.adapters.models.local.shelf import Shelf
 
 FOLDER = Path(os.environ.get("STRETTO_TEST_MODELS") or Path(__file__).parents[2] / ".venv/models")
 

@@ -10,7 +10,7 @@ from stretto.toolnames.filters import (
     read_listed,
     tool_fault,
 )
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS
 
 DELEGATING = ("task", "task_batch", "run_workflow", "save_workflow", "Task", "Agent", "AGENT")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.vocabulary.durations import LONGEST_SECONDS, format_duration, parse_duration
+from stretto.vocabulary.amounts import LONGEST_SECONDS, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from stretto.vocabulary.ids import ID_PATTERN, is_id
+from stretto.vocabulary.names import ID_PATTERN, is_id
 
 
 @pytest.mark.parametrize("text", ["a", "7", "A-b_c9", "step-1", "a" * 300, "9-_"])

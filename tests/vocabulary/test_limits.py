@@ -1,4 +1,4 @@
-from stretto.vocabulary.limits import DEFAULT_LIMITS
+from stretto.vocabulary.amounts import DEFAULT_LIMITS
 
 
 def test_the_limits_are_those_that_are_written_down():

@@ -1,4 +1,4 @@
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 
 def test_usages_add_up():

@@ -31,15 +31,16 @@ from stretto.ports.workspace import (
 )
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
-from stretto.vocabulary.ids import StepId
-from stretto.workspaces.admission import doubt_about, why_inadmissible
+from stretto.vocabulary.names import StepId
 from stretto.workspaces.change import (
     DRAFT,
     ChangeSet,
     copy_change_set,
+    doubt_about,
     find_changes,
     has_all_bytes,
     open_changes,
+    why_inadmissible,
 )
 from stretto.workspaces.content import FileEntry, Unreadable, write_durably
 from stretto.workspaces.file_list import DEFAULT_LIMITS, WorkspaceLimits

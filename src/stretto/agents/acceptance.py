@@ -17,8 +17,8 @@ from msgspec import Struct, structs
 from stretto.events.model import FailureKind
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.validation.answer import Accepted, AnswerCheck, NotAccepted, check_answer, check_value
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _SMALL_ANSWER = 10_000  # characters; checking a smaller answer is faster than starting a thread
 

@@ -25,8 +25,7 @@ from stretto.registry.folders import Folder, files_in
 from stretto.text.short import relative_path
 from stretto.toolnames.filters import tool_fault
 from stretto.validation.schema import schema_faults
-from stretto.vocabulary.ids import AgentId, is_id
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS, AgentId, is_id
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 AGENT_SUFFIXES = (".md", ".yaml", ".yml")

@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterable, Sequence
 from json import dumps
 
-from stretto.ports.allowance import CallEstimate
 from stretto.ports.model import ChatMessage, ModelFault, ModelReply, Models, TokenCounts
+from stretto.ports.runner import CallEstimate
 from stretto.ports.tool import Tool
 
 # The answer that a budget reserves for. A longer one is not cut, unless the budget has less left.

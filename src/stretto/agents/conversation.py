@@ -15,11 +15,9 @@ from typing import Protocol
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
-from stretto.agents.phase import telling_phase
-from stretto.agents.speech_buffer import EVERY_SECONDS, SpeechBuffer
+from stretto.agents.live_events import EVERY_SECONDS, SpeechBuffer, telling_phase
 from stretto.agents.tool_calls import CallOutcome, ToolCaller
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
-from stretto.ports.allowance import NothingLeft, Reservation
 from stretto.ports.model import (
     ChatMessage,
     Model,
@@ -33,15 +31,14 @@ from stretto.ports.model import (
     ToolResult,
     UserMessage,
 )
-from stretto.ports.runner import AttemptRequest, Failure, Witness
+from stretto.ports.runner import AttemptRequest, Failure, NothingLeft, Reservation, Witness
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
 from stretto.text.short import counted
-from stretto.vocabulary.ids import LEAD
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import tool_name
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import LEAD, tool_name
 
 DEFAULT_TURNS = 25
 # A model that is silent for so long will not answer; slow models think for minutes.

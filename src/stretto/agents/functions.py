@@ -62,11 +62,10 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
 from stretto.text.short import kind_of, listed
-from stretto.vocabulary.ids import AgentId, StepId, is_id
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import FUNCTION_MODEL, is_function
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import FUNCTION_MODEL, Setup, is_function
+from stretto.vocabulary.names import AgentId, StepId, is_id
 
 _LOCAL = ("item", "index", "candidate", "feedback", "iteration")
 _NOT_JSON = "it returned a {}, which is neither text nor JSON"

@@ -15,9 +15,9 @@ from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.text.short import shorten
 from stretto.validation.judge import VERDICT_SCHEMA, RuleVerdict, judge_prompt, read_verdicts
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import JUDGE_OFF, ModelSelection
-from stretto.vocabulary.usage import Usage
 
 
 def model_judge(

@@ -17,9 +17,9 @@ from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import listed
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import Setup
 
 # Names of steps, runs and files, which the engine needs as they are.
 _STRUCTURE = frozenset({"run_id", "attempt", "agent", "workspace", "at", "kind"})

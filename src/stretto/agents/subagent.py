@@ -25,23 +25,29 @@ from stretto.agents.conversation import (
     retry_later,
 )
 from stretto.agents.judge import model_judge
-from stretto.agents.phase import telling_phase
+from stretto.agents.live_events import telling_phase
 from stretto.agents.redacted import redacted_tools
 from stretto.agents.tool_calls import ToolCaller
 from stretto.events.model import Happening, ToolEnded, ToolStarted
-from stretto.ports.allowance import NothingLeft
 from stretto.ports.model import ModelFault, Models
-from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    Failure,
+    NothingLeft,
+    Runner,
+    Success,
+    Witness,
+)
 from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.text.short import listed
 from stretto.validation.implied_schema import implied_schema
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import CLI_MODEL, JUDGE_OFF, ModelSelection
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.tools import tool_name
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import CLI_MODEL, JUDGE_OFF, ModelSelection, Setup
+from stretto.vocabulary.names import tool_name
 
 # Warnings that a report shows for an attempt whatever its result, such as a missing sandbox.
 AttemptWarnings: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]

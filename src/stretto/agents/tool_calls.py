@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from json import dumps
 
-from stretto.agents.phase import telling_phase
+from stretto.agents.live_events import telling_phase
 from stretto.events.model import ToolEnded, ToolStarted
 from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, Witness
@@ -19,7 +19,7 @@ from stretto.ports.tool import Tool, ToolOutcome
 from stretto.text.redaction import Redactor
 from stretto.text.short import describe_call, listed, shorten, shorten_arguments
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
+from stretto.vocabulary.names import DELEGATING_ALIASES, DELEGATING_TOOLS
 
 _LONGEST_MESSAGE = 500
 _LONGEST_RESULT = 1_000  # in the journal; the model is told all of it

@@ -37,10 +37,9 @@ from stretto.problems.errors import InvalidRecipe, InvalidUsage, StrettoError
 from stretto.registry.saved_recipe import twin_of
 from stretto.schedule.outputs import output_of
 from stretto.templates.render import as_text
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, loaded
-from stretto.vocabulary.models import is_asked
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup, is_asked
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import StepStatus
 
 if TYPE_CHECKING:

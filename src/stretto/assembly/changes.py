@@ -13,10 +13,9 @@ from stretto.assembly.ports import open_workspaces
 from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepStatus
-from stretto.workspaces.admission import doubt_about, why_inadmissible
-from stretto.workspaces.change import ChangeSet, open_changes
+from stretto.workspaces.change import ChangeSet, doubt_about, open_changes, why_inadmissible
 from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
 from stretto.workspaces.patch import LARGEST_BINARY, render_patch, summarize
 from stretto.workspaces.paths import escape_path, quote_path

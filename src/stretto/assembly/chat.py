@@ -41,10 +41,10 @@ from stretto.schedule.recovery import usage_with_interrupted
 from stretto.templates.render import as_text
 from stretto.text.redaction import MASK
 from stretto.text.short import counted, listed, shorten
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import StepStatus
-from stretto.vocabulary.usage import Usage
 
 if TYPE_CHECKING:
     from stretto.assembly.run import Run

@@ -47,9 +47,9 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.report.model import Report
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, listed, shorten
-from stretto.vocabulary.ids import LEAD, AgentId, RunId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import LEAD, AgentId, RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine

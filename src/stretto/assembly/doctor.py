@@ -17,8 +17,7 @@ from tempfile import TemporaryFile
 from typing import Literal, TypeAlias, cast
 
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
-from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
-from stretto.adapters.models.local.shelf import Shelf
+from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Shelf, Weights
 from stretto.adapters.models.model_names import ModelName, resolve_name
 from stretto.adapters.models.provider_table import PROVIDERS
 from stretto.adapters.stores.acknowledged import check, losses

@@ -19,8 +19,8 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
 from stretto.recipe.model import Budget
 from stretto.registry.saved_recipe import dropped_gates
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import is_local
+from stretto.vocabulary.names import AgentId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine

@@ -14,7 +14,7 @@ from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
 from stretto.execution.start_line import StartLine
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidConfig, InvalidUsage
 from stretto.recipe.model import Agent
 from stretto.registry.entry_points import own_points
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function
-from stretto.vocabulary.tools import KNOWN_TOOLS, tool_name
+from stretto.vocabulary.names import KNOWN_TOOLS, AgentId, tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool

@@ -21,7 +21,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from stretto.assembly.commands import SANDBOX_OFF, place_problems
+from stretto.assembly.models import SANDBOX_OFF, place_problems
 from stretto.assembly.subagents import tool_settings
 from stretto.documents.document import read_bytes
 from stretto.documents.node import plain
@@ -45,8 +45,8 @@ from stretto.processes.programs import ProgramStart, find_program, with_safe_pat
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
 from stretto.validation.test_output import why_untested
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 from stretto.workspaces.protected import is_secret
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from stretto.lead.turn import ChatTurn
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.recipe.model import Budget
 from stretto.text.short import shorten
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.delegation import ChatHost

@@ -24,7 +24,7 @@ from stretto.goals.prompts import evidence_input_of, goal_input_of, inputs_of
 from stretto.goals.verifier import Verifier, read_verifier
 from stretto.problems.errors import InvalidUsage, PermissionDenied
 from stretto.text.short import shorten
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.amounts import parse_duration
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:

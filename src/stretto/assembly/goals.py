@@ -37,7 +37,7 @@ from stretto.goals.goal import (
 from stretto.goals.loop import GoalDriver, Tell
 from stretto.goals.store import GoalOwner, GoalStore, StoredGoal
 from stretto.problems.errors import InvalidUsage, StrettoError
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.5  # of a goal that another process drives

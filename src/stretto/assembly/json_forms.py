@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from stretto.plan.catalog import tools_of
 from stretto.problems.render import as_json as problem_as_json
-from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

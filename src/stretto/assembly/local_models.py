@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from stretto.adapters.models.local.catalog import (
     CATALOG,
+    Shelf,
+    State,
     Weights,
     is_local,
     is_own_file,
+    models_folder,
     own_file,
     weights_named,
 )
-from stretto.adapters.models.local.shelf import Shelf, State, models_folder
 from stretto.assembly.models import default_model
 from stretto.assembly.project import Project
 from stretto.assembly.subagents import Ask

@@ -28,8 +28,8 @@ from stretto.schedule.status import deadline_of, is_overdue
 from stretto.text.short import shorten
 from stretto.triggers.arrivals import signature
 from stretto.triggers.notices import Notice, NoticeStore, open_notices
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.registry.folders import Folder
-from stretto.vocabulary.ids import LEAD
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import LEAD
 
 if TYPE_CHECKING:
     from stretto.config.settings import Settings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stretto.playbooks.library import Library
     from stretto.ports.runner import AttemptRequest, AttemptResult, Runner, Witness
     from stretto.ports.tool import Tool
-    from stretto.vocabulary.setup import Setup
+    from stretto.vocabulary.models import Setup
 
 _FILE = "playbooks.db"
 

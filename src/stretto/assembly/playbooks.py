@@ -10,7 +10,7 @@ from stretto.assembly.arguments import check_flags, check_number, check_place, c
 from stretto.assembly.playbook_choice import choice_limits, open_playbooks, own_folder
 from stretto.assembly.run import user_name
 from stretto.problems.errors import InvalidUsage, NotFound
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import StepStatus
 
 if TYPE_CHECKING:

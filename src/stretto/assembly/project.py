@@ -38,10 +38,9 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.registry.folders import Folder, Stamp, stamp
 from stretto.text.short import did_you_mean, kind_of, listed
-from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.tools import tool_name
+from stretto.vocabulary.names import COMMAND_AGENT, AgentId, tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool

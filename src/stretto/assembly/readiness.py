@@ -11,8 +11,14 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
-from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.adapters.models.local.catalog import (
+    Shelf,
+    is_local,
+    is_own_file,
+    is_tiny,
+    models_folder,
+    weights_named,
+)
 from stretto.adapters.models.model_names import ModelName, NameFault, check_name, resolve_name
 from stretto.adapters.models.prices import is_priced
 from stretto.adapters.models.provider_table import TIERS
@@ -26,9 +32,8 @@ from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
-from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.models import JUDGE_OFF, ModelSelection, is_asked
-from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, COMMAND_AGENT, AgentId, tool_name
 
 if TYPE_CHECKING:
     from stretto.assembly.project import Project

@@ -1,15 +1,17 @@
 """Saved recipes as files: which there are, whose they are, and how one is saved or restored.
 
-The command line uses this directly, so nothing heavy is imported before it is needed.
-"""
+The command line uses this directly, so nothing heavy is imported before it is needed."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stretto.documents.node import MapNode, ScalarNode, plain
+from stretto.documents.yaml_form import yaml_form
 from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
-from stretto.vocabulary.ids import is_id
+from stretto.recipe.model import Recipe
+from stretto.vocabulary.names import is_id
 
 if TYPE_CHECKING:
     from stretto.assembly.project import Project, RecipeSource
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from stretto.registry.saved_recipe import KnownRecipe, SavedRecipe
     from stretto.registry.versions import RecipeOrigin, RecipeVersion, Versions
     from stretto.registry.workflows import Entry
+
 
 _VERSIONS = "recipes.db"
 _TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
@@ -204,9 +207,9 @@ def _file_with_versions(project: "Project", name: str, versions: "Versions") -> 
 
 def _read_by_name(project: "Project", source: "RecipeSource", name: str | None) -> "Recipe":
     """The recipe under the wanted name. Raises InvalidUsage for one that no file can have."""
+    from stretto.assembly.recipe_files import with_name
     from stretto.documents.node import plain
     from stretto.documents.yaml_form import yaml_form
-    from stretto.recipe.rename import with_name
 
     recipe, _ = project.read(source)
     if recipe.root is None:
@@ -257,3 +260,29 @@ def known_recipes(project: "Project", entries: "list[Entry] | None" = None) -> "
 def _place(file: Path) -> Path:
     """One name for a file, however its folder was named. A link stays a link: it is what is replaced."""
     return file.parent.resolve() / file.name
+
+
+def with_name(recipe: Recipe, name: str) -> str:
+    """The text of the recipe, under this name."""
+    if recipe.name == name:
+        return recipe.source.text
+    place = _name_node(recipe)
+    if place is not None:
+        text = recipe.source.text
+        return text[: place.start] + name + text[place.end :]
+    content = plain(recipe.root) if recipe.root is not None else {}
+    return yaml_form({"name": name, **(content if isinstance(content, dict) else {})})
+
+
+def _name_node(recipe: Recipe) -> ScalarNode | None:
+    """What says the name, where it is one plain word that another can take the place of."""
+    root = recipe.root
+    bodies = [root]
+    if isinstance(root, MapNode) and "workflow" in root.entries:
+        bodies.append(root.entries["workflow"])
+    for key in ("id", "name"):
+        for body in bodies:
+            node = body.entries.get(key) if isinstance(body, MapNode) else None
+            if isinstance(node, ScalarNode) and node.value == recipe.name:
+                return node if node.written == node.value else None
+    return None

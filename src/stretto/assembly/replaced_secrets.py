@@ -24,9 +24,9 @@ from stretto.problems.errors import InvalidInputs
 from stretto.templates.template import Reference, Template
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import listed
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import FUNCTION_MODEL
+from stretto.vocabulary.names import StepId
 
 REPLACED = "RUN010"
 _HINT = "leave it out: bash.environment lists the variables that commands are given"

@@ -21,9 +21,9 @@ from stretto.plan.prepare import ask_to_start
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget, Recipe
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
+from stretto.vocabulary.names import RunId, StepId
 
 if TYPE_CHECKING:
     from stretto.agents.conversation import LeadTurn

@@ -27,8 +27,8 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
 from stretto.text.short import listed
-from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import loaded
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.report.json_form import iso
 from stretto.report.text import cost_of
 from stretto.schedule.status import run_word
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
     from stretto.execution.runs import Runs
     from stretto.ports.journal import RunRow
     from stretto.schedule.state import RunState
-    from stretto.vocabulary.usage import Usage
+    from stretto.vocabulary.amounts import Usage
 
 MOST_ROWS = 10_000  # that are looked through for one page
 _ROWS_AT_ONCE = 500

@@ -47,7 +47,7 @@ from stretto.plan.check import Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.status import run_word
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ShowRun

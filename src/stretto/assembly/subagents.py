@@ -15,7 +15,7 @@ from stretto.assembly.playbook_choice import make_load_tool
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig, StrettoError
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.tools import tool_name
+from stretto.vocabulary.names import tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.models.named import Maker, NamedModels
@@ -269,9 +269,9 @@ def _local_model(
     is_users_own: bool,
     ask: Ask | None,
 ) -> "Model":
+    from stretto.adapters.models.local.catalog import Shelf, models_folder
     from stretto.adapters.models.local.model import LocalModel
     from stretto.adapters.models.local.pull import ensure_weights
-    from stretto.adapters.models.local.shelf import Shelf, models_folder
 
     shelf = Shelf(models_folder(settings.home, environ))
     loadable = ensure_weights(

@@ -17,7 +17,7 @@ from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Toolbox
 from stretto.problems import Problem
 from stretto.toolnames.filters import read_listed
-from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.names import AgentId
 
 if TYPE_CHECKING:
     from stretto.assembly.project import Project

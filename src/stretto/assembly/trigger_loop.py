@@ -27,7 +27,7 @@ from stretto.triggers.arrivals import FolderWatch, versions_in
 from stretto.triggers.cron import CronSchedule, due, next_fires
 from stretto.triggers.store import TriggerStore, has_triggers
 from stretto.triggers.trigger import Trigger, TriggerFire
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine

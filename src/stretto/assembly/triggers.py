@@ -34,8 +34,8 @@ from stretto.triggers.arrivals import (
 from stretto.triggers.cron import MISSED, OVERLAP, CronSchedule, next_fires
 from stretto.triggers.store import open_triggers
 from stretto.triggers.trigger import Trigger, TriggerFire
-from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import is_id
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine

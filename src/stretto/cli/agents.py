@@ -17,7 +17,7 @@ from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
 from stretto.problems.render import count, error_as_json
 from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.amounts import format_duration
 
 if TYPE_CHECKING:
     from stretto.assembly.readiness import Machine

@@ -16,7 +16,7 @@ from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
 from stretto.text.short import counted
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 
 @click.command("apply")

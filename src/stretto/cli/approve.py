@@ -20,7 +20,7 @@ from stretto.report.gate import gate_as_json, gate_as_text, gate_of
 from stretto.schedule.state import RunState
 from stretto.templates.render import MOST_CHARACTERS
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 
 no_resume_option = click.option(
     "--no-resume", "is_left", is_flag=True, help="Only decide; stretto resume continues the run."

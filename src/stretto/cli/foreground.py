@@ -25,7 +25,7 @@ from stretto.report.conclusion import chat_of_turn
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.schedule.status import is_overdue
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 
 FAILED = 1

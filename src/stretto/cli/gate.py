@@ -16,7 +16,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.processes.programs import find_program
 from stretto.report.gate import Gate, gate_as_text, gate_of
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 _QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater (yes and no may be followed by a reason)"
 _WORDS = {"y": "yes", "n": "no", "e": "edit", "v": "view", "l": "later"}

@@ -47,8 +47,8 @@ from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.schedule.state import RunState
 from stretto.text.short import counted, did_you_mean, shorten
 from stretto.text.visible import one_line
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import StepId
 
 _T = TypeVar("_T")
 _CODES = {"achieved": 0, "waiting": WAITING, "overdue": WAITING, "interrupted": INTERRUPTED}

@@ -12,8 +12,8 @@ from stretto.cli.terminal import columns, say
 from stretto.ports.journal import RunRow
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import RunId, StepId
 
 LAST = "last"
 _MOST_ROWS = 10_000

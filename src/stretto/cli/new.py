@@ -15,7 +15,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input
 from stretto.recipe.read import read_recipe_file
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.names import is_id
 
 _SAMPLES = {"number": "3", "boolean": "true", "json": "{}", "object": "{}", "array": "[]"}
 

@@ -18,9 +18,9 @@ from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
 from stretto.text.short import counted, listed, show_json
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import COMMAND_AGENT
+from stretto.vocabulary.amounts import format_duration
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import COMMAND_AGENT
 
 if TYPE_CHECKING:
     from stretto.execution.history import History

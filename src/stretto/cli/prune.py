@@ -16,8 +16,7 @@ from stretto.ports.journal import RunRow
 from stretto.ports.workspace import Undone
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import listed
-from stretto.vocabulary.durations import parse_duration
-from stretto.vocabulary.limits import Retention
+from stretto.vocabulary.amounts import Retention, parse_duration
 
 _MOST_NAMED = 10
 

@@ -14,7 +14,7 @@ from stretto.cli.result import ResultOptions, result_options
 from stretto.cli.terminal import say
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 
 @click.command("resume")

@@ -12,7 +12,7 @@ from stretto.cli.plan import show_dry_run
 from stretto.cli.project import open_recipe
 from stretto.cli.result import ResultOptions, result_options
 from stretto.problems.errors import InvalidUsage
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 
 @click.command("run")

@@ -25,7 +25,7 @@ from stretto.config.settings import find_project
 from stretto.ports.journal import Loss
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.durations import format_duration, parse_duration
+from stretto.vocabulary.amounts import format_duration, parse_duration
 from stretto.vocabulary.statuses import RUN_WORDS
 
 # The id of a chat, and its end, which names it as well.

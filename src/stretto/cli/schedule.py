@@ -21,8 +21,8 @@ from stretto.report.json_form import iso
 from stretto.text.visible import one_line
 from stretto.triggers.cron import MISSED, OVERLAP
 from stretto.triggers.trigger import Trigger, TriggerFire, fire_as_json, trigger_as_json
-from stretto.vocabulary.durations import parse_duration
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.amounts import parse_duration
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.triggers import AddedWebhook, Triggers

@@ -15,7 +15,7 @@ from stretto.cli.options import CommandGroup, json_option
 from stretto.cli.terminal import columns, print_json, say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, NotReady
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.amounts import parse_duration
 
 if TYPE_CHECKING:
     from stretto.server.process import ServedAt

@@ -15,7 +15,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.execution.history import fold
 from stretto.schedule.advance import advance
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 
 @click.command("watch")

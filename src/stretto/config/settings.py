@@ -28,8 +28,8 @@ from stretto.processes.programs import NOWHERE, Writable, find_command
 from stretto.processes.python import own_places
 from stretto.recipe.model import Budget
 from stretto.text.short import relative_path, shorten
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, KEEP_ALL, Limits, Retention
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import DEFAULT_LIMITS, KEEP_ALL, Limits, Retention
 
 CONFIG_FILE = "stretto.yaml"
 _NAME_HOME = "name another one: STRETTO_HOME, or home= in Python"

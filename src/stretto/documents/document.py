@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from stretto.documents.node import FORBIDDEN, Node, Source, name_letter
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems import Problem
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 _MARK = "\ufeff"
 _NAME_A_FILE = "name a recipe: a YAML or JSON file"

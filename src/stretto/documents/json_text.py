@@ -19,7 +19,7 @@ from stretto.documents.node import (
     name_letter,
 )
 from stretto.problems import Problem
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 
 _LOOK = "look for a missing comma, quote or bracket just before it"
 _BLANK = re.compile(r"[ \t\r\n]*")

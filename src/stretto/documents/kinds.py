@@ -9,9 +9,9 @@ from typing import Generic, TypeVar, cast
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading, Shape
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.durations import guess_duration, parse_duration
-from stretto.vocabulary.ids import ID_PATTERN, is_id
+from stretto.vocabulary.amounts import guess_duration, parse_duration
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import ID_PATTERN, is_id
 
 T = TypeVar("T", covariant=True)
 

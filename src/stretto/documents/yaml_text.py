@@ -33,7 +33,7 @@ from stretto.documents.node import (
     name_letter,
 )
 from stretto.problems import Place, Problem
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 
 _Parser: Any
 try:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 
 class _Value(Struct, frozen=True, gc=False, tag_field="kind"):

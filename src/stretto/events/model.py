@@ -12,10 +12,10 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stretto.events.attempts import AttemptId, Timer
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json, Large
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import AgentId, StepId
 
 FailureKind: TypeAlias = Literal[
     "error", "timeout", "empty", "truncated", "validation", "refused", "in_doubt", "unavailable",

@@ -8,9 +8,9 @@ budget; an attempt that gets nothing fails as `budget`, and the scheduler ends t
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
+from stretto.ports.runner import CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 # An answer of fewer tokens is of no use, and some providers refuse a lower limit.
 _LEAST_OUTPUT_TOKENS = 16

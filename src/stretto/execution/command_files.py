@@ -14,7 +14,7 @@ from stretto.ports.workspace import FilesToRead, Workspaces
 from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 
 class CommandFiles:

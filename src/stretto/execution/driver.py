@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import UNSET, structs
 
-from stretto.agents.phase import telling_phase
+from stretto.agents.live_events import telling_phase
 from stretto.events.attempts import WHOLE_STEP, AttemptId, Timer
 from stretto.events.model import (
     ApprovalRequested,
@@ -36,12 +36,19 @@ from stretto.execution.leases import RunJournal
 from stretto.execution.reuse import NOTHING, AnswerCache, Reusable, Reuse, ReusedOutput
 from stretto.execution.seals import fire_overdue
 from stretto.execution.writer_copies import CollectionEvent, WriterCopies
-from stretto.ports.allowance import Allowance
 from stretto.ports.clock import Clock
-from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
+from stretto.ports.runner import (
+    Allowance,
+    AttemptRequest,
+    AttemptResult,
+    Failure,
+    Runner,
+    Success,
+    Witness,
+)
 from stretto.ports.workspace import Workspaces
 from stretto.problems.errors import StrettoError
-from stretto.schedule.advance import advance
+from stretto.schedule.advance import advance, deadline_of
 from stretto.schedule.changes import owed_collections
 from stretto.schedule.commands import (
     AskApproval,
@@ -57,10 +64,9 @@ from stretto.schedule.outputs import release_output
 from stretto.schedule.places import AnswerPlace
 from stretto.schedule.recovery import usage_with_interrupted
 from stretto.schedule.state import NO_USAGE, RunState
-from stretto.schedule.timers import deadline_of
 from stretto.text.short import shorten
-from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.names import StepId
 
 Listener = Callable[[Event, RunState], None]
 _MOST_WARNINGS = 100  # that a run's last event repeats

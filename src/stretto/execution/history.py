@@ -11,7 +11,7 @@ from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance
 from stretto.schedule.state import RunState, StepState, begin
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 
 
 # Without a repr: asyncio.run() makes one of whatever it returns, and this holds a whole run.

@@ -27,8 +27,8 @@ from stretto.ports.journal import (
 )
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.names import RunId
 
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.25

@@ -14,8 +14,8 @@ from stretto.ports.journal import Leased, RunRow
 from stretto.ports.workspace import Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import StepState
-from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.limits import Retention
+from stretto.vocabulary.amounts import Retention
+from stretto.vocabulary.names import RunId
 
 _ALL = 1_000_000
 _AT_ONCE = 20  # removed together: they share their commits, and others get their turn between

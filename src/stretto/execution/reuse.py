@@ -22,8 +22,8 @@ from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, ElementPart, Places, PlannedPlaces
 from stretto.schedule.state import AttemptState, RunState, StepState
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json, Large, loaded
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,10 +60,10 @@ from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.amounts import KEEP_ALL, Retention
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import KEEP_ALL, Retention
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 
 _LOOK_SECONDS = 0.05

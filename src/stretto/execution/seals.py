@@ -31,8 +31,8 @@ from stretto.schedule.approvals import decision_in_force, key_of_question, quest
 from stretto.schedule.state import Decision, RunState, StepState
 from stretto.schedule.status import is_overdue, overdue_timers, step_word
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 
 DecisionEvent: TypeAlias = Approved | Rejected
 

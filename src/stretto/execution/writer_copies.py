@@ -28,7 +28,7 @@ from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.text.short import listed
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 CollectionEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 

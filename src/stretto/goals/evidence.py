@@ -18,8 +18,8 @@ from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.scope import Scope
 from stretto.templates.template import Fault
 from stretto.text.short import counted, shorten, show_json
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 MOST_EVIDENCE = 8_000  # characters
 _MOST_COMPARED = 100_000  # characters of it that are looked at

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias, assert_never
 import msgspec
 from msgspec import Struct, field
 
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 GOAL_PREFIX = "g-"  # of the id of every goal
 DEFAULT_ITERATIONS = 10

@@ -29,7 +29,7 @@ from stretto.goals.goal import (
 )
 from stretto.goals.store import GoalFenced
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 BEAT_SECONDS = 0.5
 _T = TypeVar("_T")

@@ -22,8 +22,8 @@ from stretto.documents.yaml_form import yaml_form
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import listed
 from stretto.text.visible import one_line
-from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import is_id
 
 MOST_DELEGATIONS = 100
 MOST_INPUTS = 8

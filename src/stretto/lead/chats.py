@@ -23,9 +23,9 @@ from stretto.config.home import user_secret
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Budget
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import RunId
 
 # open: it has not ended, whether or not a process is at it.
 TurnStatus: TypeAlias = Literal["open", "waiting", "complete", "failed", "cancelled"]

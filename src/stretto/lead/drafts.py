@@ -24,10 +24,9 @@ from stretto.recipe.model import Agent
 from stretto.templates.json_text import MISSING, find_json
 from stretto.text.short import listed
 from stretto.text.visible import one_line
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import CLI_MODEL, FUNCTION_MODEL
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS, AgentId, tool_name
 
 DRAFT = "draft"  # the name of the recipe that drafts, and of its step
 DRAFTER = "drafter"

@@ -23,8 +23,8 @@ from stretto.problems.errors import InvalidUsage
 from stretto.problems.render import count
 from stretto.report.model import Report, StepReport
 from stretto.text.short import did_you_mean, shorten
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.statuses import StepStatus
 
 TASK_NAME = "task"  # the name of the recipe that a task runs as

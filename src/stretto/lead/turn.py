@@ -22,9 +22,9 @@ from stretto.ports.model import ChatMessage, ModelReply, UserMessage
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input
 from stretto.text.short import closest, counted, listed, shorten
-from stretto.vocabulary.ids import LEAD, is_id
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.names import LEAD, is_id
 
 CHAT = "chat"  # the name of the recipe that a turn runs as
 _MOST_HISTORY = 60_000  # characters of earlier turns

@@ -49,8 +49,8 @@ from stretto.recipe.model import (
 )
 from stretto.templates.expression import Expression
 from stretto.templates.template import Template
-from stretto.vocabulary.ids import COMMAND_AGENT, AgentId, StepId
 from stretto.vocabulary.models import COMMAND_MODEL
+from stretto.vocabulary.names import COMMAND_AGENT, AgentId, StepId
 
 _MAX_ITERATIONS = 3
 _BATCH_SIZE = 20

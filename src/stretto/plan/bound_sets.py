@@ -21,9 +21,9 @@ from stretto.recipe.model import Input
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference, Template
-from stretto.vocabulary.durations import guess_duration, parse_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import guess_duration, parse_duration
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 
 _SPECIAL = re.compile(r"[*?\[{},(]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

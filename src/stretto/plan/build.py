@@ -8,7 +8,7 @@ from stretto.plan.check import Checked, Problems as Problems, check
 from stretto.plan.model import Plan
 from stretto.plan.workflow_steps import insert_inner
 from stretto.recipe.model import Recipe
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 DEFAULT_WIDTH = 4
 

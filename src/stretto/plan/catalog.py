@@ -8,9 +8,8 @@ from msgspec import Struct, field
 from stretto.plan.inputs import Misfit
 from stretto.problems import Problem
 from stretto.recipe.model import Agent, Posture, Recipe
-from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.models import COMMAND_MODEL
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, COMMAND_AGENT, KNOWN_TOOLS, AgentId, tool_name
 
 
 class Recipes(Protocol):

@@ -40,8 +40,8 @@ from stretto.plan.rules.templates import (
 )
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
-from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import StepId
 
 _RULES = (
     check_names,

@@ -16,7 +16,7 @@ from msgspec import Struct
 from stretto.plan.model import BriefStyle
 from stretto.text.short import shorten
 from stretto.text.visible import visible, visible_line
-from stretto.vocabulary.tools import LOAD_PLAYBOOK
+from stretto.vocabulary.names import LOAD_PLAYBOOK
 
 _MOST_SHOWN = 500  # characters of one value of a command
 

@@ -29,8 +29,8 @@ from stretto.recipe.model import (
     is_all_prior,
 )
 from stretto.templates.template import Fault, Reference, Template, parse_template
-from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
+from stretto.vocabulary.names import AgentId, StepId
 
 if TYPE_CHECKING:
     from stretto.templates.check import KnownStep

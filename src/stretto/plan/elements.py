@@ -7,8 +7,8 @@ from stretto.plan.workflow_steps import known_scopes
 from stretto.templates.json_text import find_json
 from stretto.templates.render import whole_value
 from stretto.templates.scope import MISSING, Missing, Scope
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 
 
 def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:

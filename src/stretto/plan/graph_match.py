@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.text.terms import likeness
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 LIKENESS = 0.8  # from here on two prompts ask for the same
 _BRACES = re.compile(r"\{\{[^{}]*\}\}")

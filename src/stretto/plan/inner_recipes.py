@@ -18,9 +18,9 @@ from stretto.problems import Problem
 from stretto.recipe.model import Budget, Input, Recipe, RecipeUse, Step
 from stretto.templates.template import Template
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import MOST_LEVELS
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import MOST_LEVELS
+from stretto.vocabulary.names import StepId
 
 
 class Problems(Struct, frozen=True):

@@ -18,8 +18,8 @@ from stretto.recipe.model import Recipe
 from stretto.recipe.read import read_recipe
 from stretto.templates.check import Known, KnownStep, check_reference, closed_at, schema_at
 from stretto.templates.template import Fault, Template, parse_reference
-from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import AgentId, StepId
 
 ReferenceKind: TypeAlias = Literal["input", "step", "loop", "run"]
 _DEEPEST = 3

@@ -33,8 +33,8 @@ from stretto.recipe.model import (
 )
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import Fault, Reference, Template, parse_template
-from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId, StepId
 
 StepType: TypeAlias = Literal[
     "sequential", "parallel", "conditional", "loop", "map", "command", "workflow"

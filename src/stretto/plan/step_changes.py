@@ -23,9 +23,9 @@ from stretto.problems.errors import InvalidUsage, NotFound, StepInUse
 from stretto.recipe.model import Loop, Recipe, Step
 from stretto.recipe.read import read_recipe
 from stretto.templates.template import Reference
-from stretto.vocabulary.ids import AgentId, StepId, is_id
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import AgentId, StepId, is_id
 
 _BY_HAND = "change it in the text"
 _UNREADABLE = ("RCP201", "RCP209", "RCP210")  # of a text that may name any step

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from stretto.plan.claims import ConflictIndex
 from stretto.plan.model import Plan, PlannedMap, PlannedParallel, PlannedStep, PlannedWorkflow
 from stretto.plan.workflow_steps import precedence
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 _UNKNOWN: Mapping[StepId, int] = {}
 # What was chosen where, on the way to a step.

@@ -32,8 +32,8 @@ from stretto.templates.json_text import MISSING, find_json
 from stretto.templates.render import as_text, whole_value
 from stretto.templates.scope import Scope
 from stretto.templates.template import Reference
-from stretto.vocabulary.ids import COMMAND_AGENT, AgentId, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import COMMAND_AGENT, AgentId, StepId
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 

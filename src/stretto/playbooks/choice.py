@@ -19,9 +19,9 @@ from stretto.playbooks.library import Library
 from stretto.playbooks.playbook import Playbook
 from stretto.templates.render import render_known
 from stretto.templates.scope import Scope
-from stretto.vocabulary.ids import LEAD
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import is_asked
+from stretto.vocabulary.names import LEAD
 
 # How much of a playbook's name and description the work must speak of.
 _GIVEN_COVERAGE = 0.27

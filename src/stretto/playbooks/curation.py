@@ -31,8 +31,8 @@ from stretto.playbooks.store import EMITTED
 from stretto.problems.errors import InvalidUsage
 from stretto.text.terms import likeness
 from stretto.text.visible import one_line, visible
-from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import is_id
 
 FLOOR = 0.1  # below this confidence a playbook is pruned
 LIKENESS = 0.8  # from here on two playbooks say the same

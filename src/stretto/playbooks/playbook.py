@@ -27,8 +27,8 @@ from stretto.documents.document import compose
 from stretto.documents.node import MapNode, ScalarNode, Source
 from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
 from stretto.text.visible import one_line, visible
-from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import is_id
 
 # skill: a folder with a SKILL.md. emitted: captured from a delegation (skill-v1).
 PlaybookSource: TypeAlias = Literal["skill", "emitted"]

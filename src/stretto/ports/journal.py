@@ -18,8 +18,8 @@ from typing import Protocol
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.names import RunId
 
 ExternalEvent = Approved | Rejected | CancelRequested | ChangesApplied
 

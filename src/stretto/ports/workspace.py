@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from stretto.documents.node import Node, Path, Source
 from stretto.problems import Problem
-from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId, InputName, StepId
 
 InputType: TypeAlias = Literal["string", "number", "boolean", "json", "file_path"]
 Policy: TypeAlias = Literal["inline", "skip", "block", "abort"]

@@ -41,8 +41,8 @@ from stretto.recipe.model import (
     Work,
 )
 from stretto.text.short import closest
-from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId, InputName, StepId
 
 INPUT_TYPES = ("string", "number", "boolean", "json", "file_path")
 STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map", "command", "workflow")

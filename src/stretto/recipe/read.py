@@ -20,8 +20,8 @@ from stretto.documents.shapes import Fields, Reading, unknown_keys
 from stretto.recipe.grammar import BODY, ENVELOPE, INDENTED
 from stretto.recipe.model import Budget, Dialect, Input, Recipe
 from stretto.recipe.parts import timeout_of
-from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.names import AgentId
 
 SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from stretto.problems.errors import InvalidConfig
 from stretto.text.short import listed
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS
 
 PluginGroup: TypeAlias = Literal[
     "stretto.tools", "stretto.agents", "stretto.models", "stretto.stores"

@@ -19,7 +19,7 @@ from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe_file
 from stretto.registry.folders import Folder, Stamp, files_in, signature, stamp
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
 

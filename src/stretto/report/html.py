@@ -19,12 +19,14 @@ from stretto.report.page_parts import (
     facts,
     folded,
     muted,
+    room_of_step,
     scrolling,
     section,
+    show_answer,
+    show_value,
     status_class,
     word,
 )
-from stretto.report.page_values import room_of_step, show_answer, show_value
 from stretto.report.step_section import StepSections, Transcripts
 from stretto.report.text import calls_of, cost_of, length, moment, status_word, tokens, uses_of
 from stretto.report.timeline import chart

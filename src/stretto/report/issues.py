@@ -11,7 +11,7 @@ from stretto.schedule.state import RunState
 from stretto.schedule.status import why_waiting
 from stretto.text.short import counted, listed, shorten
 from stretto.text.visible import one_line
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.amounts import format_duration
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 

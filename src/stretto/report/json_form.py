@@ -7,7 +7,7 @@ from json import JSONEncoder
 from stretto.problems.render import as_json
 from stretto.report.conclusion import conclusion_of
 from stretto.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 
 def report_as_json(report: Report) -> dict[str, object]:

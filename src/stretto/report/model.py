@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Literal, SupportsIndex, TypeAlias, overload
 
 from stretto.problems import Problem
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json, Kept, Large, loaded
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.usage import Usage
 
 IssueKind: TypeAlias = Literal[
     "failed",  # a step failed

@@ -20,8 +20,8 @@ from stretto.plan.model import (
 )
 from stretto.templates.template import Template
 from stretto.text.short import listed, show_json
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import COMMAND_AGENT
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import COMMAND_AGENT
 
 _POLICIES = {
     "inline": "its error text stands in for its output and the run goes on",

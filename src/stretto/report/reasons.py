@@ -13,7 +13,7 @@ from stretto.schedule.state import PartState, RunState, StepState
 from stretto.schedule.status import deadline_of, step_word, why_waiting
 from stretto.text.short import counted, listed
 from stretto.text.visible import one_line
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 _MOST_NAMED = 3
 _MOST_LETTERS = 200

@@ -28,7 +28,7 @@ from stretto.templates.template import Reference
 from stretto.text.visible import visible
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
-from stretto.vocabulary.ids import COMMAND_AGENT, StepId
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 
 def report_of(state: RunState, *, is_interrupted: bool = False, now: float | None = None) -> Report:

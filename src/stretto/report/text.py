@@ -8,10 +8,9 @@ from stretto.report.model import CallsReport, Issue, StepReport
 from stretto.templates.render import as_text
 from stretto.text.short import listed
 from stretto.text.visible import visible
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.amounts import Usage, format_duration
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import COMMAND_MODEL, SCRIPTED_MODEL, is_function, is_local
-from stretto.vocabulary.usage import Usage
 
 # The signs of the terminal, and some for words that only a report has.
 MARKS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from stretto.report.markup import NOTHING, Html, join, tag
 from stretto.report.model import AttemptReport, Report, StepReport
 from stretto.report.text import length, since, took
 from stretto.text.visible import one_line
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.amounts import format_duration
 
 # An idle stretch is cut when it is longer than this share of all work, and then drawn as long as
 # this other share.

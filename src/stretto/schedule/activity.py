@@ -17,8 +17,8 @@ from stretto.events.model import (
 from stretto.schedule.state import AttemptState, HeldUp, RunState, StepState
 from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
 from stretto.text.short import describe_call
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.tools import LOAD_PLAYBOOK
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import LOAD_PLAYBOOK
 
 # Built-in tools that never remove a file. Any other call may have removed some.
 _REMOVES_NOTHING = frozenset(

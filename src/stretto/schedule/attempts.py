@@ -28,11 +28,10 @@ from stretto.schedule.state import (
 from stretto.schedule.transition import Transition, close_run
 from stretto.templates.render import TooLong
 from stretto.templates.scope import MISSING, Missing
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.amounts import Usage, format_duration
 from stretto.vocabulary.json_value import Json, Kept, Large
 from stretto.vocabulary.models import is_function
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.usage import Usage
 
 
 def start_part(

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from stretto.events.attempts import AttemptId, Timer
 from stretto.ports.runner import AttemptRequest
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 
 ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]

@@ -11,8 +11,8 @@ from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import MISSING, EndedStep, Scope, StepValue, resolve
 from stretto.text.short import listed
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepStatus
 
 

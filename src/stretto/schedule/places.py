@@ -35,10 +35,9 @@ from stretto.plan.model import (
 )
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.state import Digest, RunState
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.tools import tool_name
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import StepId, tool_name
 
 
 class ElementPart(Struct, frozen=True):

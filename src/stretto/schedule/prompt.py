@@ -24,8 +24,8 @@ from stretto.templates.template import Reference, Template
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_asked, is_function
+from stretto.vocabulary.names import LOAD_PLAYBOOK
 from stretto.vocabulary.statuses import StepStatus
-from stretto.vocabulary.tools import LOAD_PLAYBOOK
 
 
 def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:

@@ -20,8 +20,8 @@ from stretto.schedule.state import (
     StepState,
 )
 from stretto.schedule.transition import Transition
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.models import Setup
 
 _INTERRUPTED = FailureReason(
     "in_doubt", "the run was interrupted, and it is not known what the attempt had done"

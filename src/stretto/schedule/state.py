@@ -32,11 +32,11 @@ from stretto.schedule.ready_queue import ReadyQueue
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValue
 from stretto.templates.template import Template
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json, Kept, Large, loaded
-from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.usage import Usage
 
 # planned: StartAttempt was emitted, and AttemptStarted has not come back yet
 # stopping: it was told to stop, or took too long; only its cost is still awaited

@@ -6,8 +6,8 @@ from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
 from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.text.short import listed
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import INTERRUPTED, StepStatus, StepWord
 
 

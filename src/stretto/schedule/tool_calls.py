@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from stretto.events.model import ToolEnded
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK
+from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK
 
 CallFault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
 # A map may call tools ten thousand times: beyond this many kinds, faults are only counted.

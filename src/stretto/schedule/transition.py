@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from stretto.events.attempts import StepTimer, Timer
 from stretto.schedule.commands import ClearTimer, Command, SetTimer
 from stretto.schedule.state import RunState, StepState
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 

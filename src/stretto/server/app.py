@@ -70,7 +70,7 @@ class MountedApp:
 @asynccontextmanager
 async def _open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
     try:
-        from stretto.server.mcp_http import open_mcp
+        from stretto.server.mcp_server import open_mcp
     except ImportError:  # of the package mcp, which is an extra
         yield _without_mcp
     else:

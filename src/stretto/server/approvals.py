@@ -22,8 +22,8 @@ from stretto.server.bodies import (
     new_router,
 )
 from stretto.server.service import OPERATOR, VIEWER, Asker, Service, TheService
-from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import loaded
+from stretto.vocabulary.names import RunId, StepId
 
 router = new_router("approvals")
 _THEN = {

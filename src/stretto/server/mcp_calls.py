@@ -24,8 +24,8 @@ from stretto.schedule.status import deadline_of
 from stretto.server.mcp_catalog import TOOLS, OfferedTool, workflow_tools
 from stretto.text.short import did_you_mean, listed
 from stretto.validation.schema import BadSchema, schema_errors
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import RunId
 
 _MOST_WAITING = 1_000  # runs that are looked through for steps that await approval
 _WORK = {tool.name: tool for tool in TOOLS}

@@ -17,9 +17,12 @@ from typing import Any, BinaryIO, cast
 
 import mcp_types as types
 from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -27,12 +30,15 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stretto.assembly.surface import Surface
 from stretto.problems.errors import StrettoError
 from stretto.problems.render import error_as_json
 from stretto.server.mcp_calls import ClientCall, McpCalls, McpOptions
 from stretto.server.mcp_catalog import OfferedTool, prompt_text, workflow_tools
+from stretto.server.service import MOST_BODY_BYTES, Service, require_role
+from stretto.server.tokens import AccessRole, Identity
 from stretto.text.visible import visible
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.version import VERSION
@@ -375,3 +381,43 @@ class _Out:
                 view = view[self._stream.write(view) :]
 
     async def flush(self) -> None: ...
+
+
+_MOST_HTTP_SESSIONS = 1_000
+_AUTHORS = ("save_workflow", "task", "task_batch")
+_OF_RUNS = ("approve", "reject", "cancel_run")  # for whoever started the run
+
+
+@asynccontextmanager
+async def open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
+    async def admit(
+        ctx: ServerRequestContext[Any, Any], tool: OfferedTool | None, call: ClientCall
+    ) -> str:
+        identity: Identity = ctx.request.scope["state"]["identity"]  # type: ignore[union-attr]
+        if tool is not None and tool.changes:
+            is_author = tool.name in _AUTHORS
+            require_role(identity, AccessRole.AUTHOR if is_author else AccessRole.OPERATOR)
+            service.check_serving()
+            run_id = call.arguments.get("run_id")
+            if tool.name in _OF_RUNS and isinstance(run_id, str):
+                await service.own_run(run_id, identity)
+        return identity.name
+
+    endpoint = McpEndpoint(service.stretto, McpOptions(transport="http"), admit)
+    # A request of a session may come to another worker, which does not know it: then there is none,
+    # and each request stands by itself.
+    manager = StreamableHTTPSessionManager(
+        endpoint.server,
+        stateless=service.is_one_of_many,
+        max_request_body_size=MOST_BODY_BYTES,
+        max_sessions=_MOST_HTTP_SESSIONS,
+    )
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        # A session belongs to the token that has opened it.
+        identity: Identity = scope["state"]["identity"]
+        token = AccessToken(token="", client_id=identity.credential, scopes=[])
+        await manager.handle_request({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    async with manager.run():
+        yield app

@@ -26,7 +26,7 @@ from stretto.server.bodies import new_router
 from stretto.server.service import VIEWER, Service, TheService
 
 if TYPE_CHECKING:
-    from stretto.vocabulary.usage import Usage
+    from stretto.vocabulary.amounts import Usage
 
 router = new_router("metrics")
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"

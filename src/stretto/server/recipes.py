@@ -39,8 +39,8 @@ from stretto.recipe.read import read_recipe
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import ApiAnswer, BodyText, ListAnswer, ShortText, StrictBody, new_router
 from stretto.server.service import AUTHOR, IF_WORKFLOWS, VIEWER, Service, TheService
-from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId, is_id
 
 router = new_router("recipes")
 RecipeText: TypeAlias = Annotated[str, Field(max_length=2**20)]

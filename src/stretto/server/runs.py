@@ -58,8 +58,8 @@ from stretto.server.service import (
 from stretto.server.starts import answer, digest_of_body, start
 from stretto.server.workflows import recipe_given, saved_entry
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.durations import parse_duration
-from stretto.vocabulary.ids import RunId, is_id
+from stretto.vocabulary.amounts import parse_duration
+from stretto.vocabulary.names import RunId, is_id
 from stretto.vocabulary.statuses import INTERRUPTED
 
 router = new_router("runs")

@@ -21,7 +21,7 @@ from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, PermissionDenied, RefusedToOverwrite, StrettoError
 from stretto.server.answers import JsonAnswer, KeyConflict
 from stretto.server.ledger import KeyedRequest, open_ledger
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.server.service import Service

@@ -25,7 +25,7 @@ from stretto.server.runs import why_as_json
 from stretto.server.service import VIEWER, Service, TheService
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, shorten
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import INTERRUPTED
 from stretto.workspaces.change import ChangeSet, FileChange
 from stretto.workspaces.content import Blobs

@@ -32,7 +32,7 @@ from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.server.bodies import new_router
 from stretto.server.runs import whole_run
 from stretto.server.service import VIEWER, Service, TheService
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.ports.journal import StoredEvent

@@ -32,7 +32,7 @@ from stretto.server.bodies import (
 )
 from stretto.server.service import AUTHOR, IF_WORKFLOWS, VIEWER, Asker, Service, TheService
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.names import is_id
 
 router = new_router("workflows")
 _ETAG = re.compile(r'(?:W/)?"([0-9a-f]{64})"')

@@ -35,7 +35,7 @@ from stretto.smoke.scenes import (
     scenes,
 )
 from stretto.smoke.verdicts import Check
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 _OFFLINE_SECONDS = 60
 REAL_SECONDS = 600  # a small model on a slow machine

@@ -21,7 +21,7 @@ from stretto.assembly.views import RunReport
 from stretto.config.settings import Settings
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.testing.clock import VirtualClock
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 _NOWHERE = Path("/nonexistent")  # the user's own folder, which a test must not depend on
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct, structs
 
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.tools import (
+from stretto.vocabulary.names import (
     DELEGATING_ALIASES,
     DELEGATING_TOOLS,
     KNOWN_TOOLS,

@@ -1,9 +1,17 @@
-"""Names of models, and which model answers which agent."""
+"""Names of models, which model answers which agent, and what a plan leaves to its machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+
+class Setup(Struct, frozen=True):
+    # A model as a plan writes it ("" where it names none) → who really answers, and where.
+    models: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)  # a tool's name → how it is configured
+    judge: str = ""  # who decides the rules that code cannot decide
+
 
 # Beginnings of names that mean something else than a provider's model.
 CLI_MODEL = "cli:"  # an agent program of another maker

@@ -8,7 +8,7 @@ import pytest
 from stretto.adapters.models.prices import PriceList, is_priced, price
 from stretto.adapters.models.provider_table import PROVIDERS, TIERS
 from stretto.ports.model import TokenCounts
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 
 MILLION = Usage(1_000_000, 1_000_000)
 

@@ -19,7 +19,7 @@ from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 # Appends to its runs until it is killed, and prints how far each has come.
 WRITER = """

@@ -20,8 +20,8 @@ from stretto.execution.runs import Runs, Start
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.problems.errors import StrettoError
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import LARGE_BYTES, Json, Large, loaded
+from stretto.vocabulary.names import RunId, StepId
 from support.scheduling import plan_of
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptSucceeded, TimerFired
 from stretto.ports.journal import Fenced, JournalFull, Leased
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import RunId, StepId
 
 RUN = RunId("run-1")
 

@@ -29,7 +29,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.recipe.read import read_recipe
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
+from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS
 from support.subagents import play, request as subagent_request
 
 

@@ -18,9 +18,8 @@ from stretto.events.attempts import AttemptId
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
 from stretto.toolnames.filters import tool_fault
-from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS, AgentId, StepId
 from stretto.workspaces.sandbox.sandbox import NoSandbox, explain_not_installed, find_sandbox
 from support.toolbench import tree
 

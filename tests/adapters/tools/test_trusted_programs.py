@@ -15,8 +15,7 @@ from stretto.assembly.subagents import tool_settings
 from stretto.config.settings import Settings, load_settings
 from stretto.config.trust import TrustStore
 from stretto.ports.tool import Tool
-from stretto.workspaces.admission import why_inadmissible
-from stretto.workspaces.change import find_changes
+from stretto.workspaces.change import find_changes, why_inadmissible
 from stretto.workspaces.isolated_copy import isolate
 from stretto.workspaces.protected import Protected
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.plan.build import Problems, build
-from stretto.plan.costs import max_delegations, max_model_calls
+from stretto.plan.dry_run import max_delegations, max_model_calls
 from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.recipe.read import read_recipe
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.plan.model import PlannedMap
-from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.amounts import Limits
 from support.recipes import flat, plan_of, problem_of, problems_of
 
 

@@ -22,7 +22,7 @@ from stretto.report.diagrams import FORMATS, draw
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import parse_template
 from stretto.text.short import columns
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from support.diagram_plans import brief, graph
 from support.operations import count_operations
 

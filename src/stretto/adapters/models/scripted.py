@@ -43,7 +43,6 @@ from stretto.plan.model import (
     PlannedWork,
     PlannedWorkflow,
 )
-from stretto.ports.allowance import CallEstimate, NothingLeft
 from stretto.ports.clock import Clock
 from stretto.ports.model import (
     Model,
@@ -54,15 +53,23 @@ from stretto.ports.model import (
     TokenCounts,
     UserMessage,
 )
-from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    CallEstimate,
+    Failure,
+    NothingLeft,
+    Success,
+    Witness,
+)
 from stretto.problems.errors import InvalidUsage
 from stretto.registry.folders import signature
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import StepId
 
 MODEL = "scripted"
 _DRAFT, _ROUND = "draft", "try."  # the step of `stretto draft`, and the parts of a loop

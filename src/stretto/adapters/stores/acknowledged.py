@@ -26,7 +26,7 @@ from stretto.adapters.stores.sqlite_ledger import REMOVED
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
 from stretto.text.short import listed
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 
 _SLOT = struct.Struct("<q56s")  # the last seq, and the run's id
 _FEW = 8  # slots that are written one by one; more are written in one piece

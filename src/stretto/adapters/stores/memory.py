@@ -24,8 +24,8 @@ from stretto.ports.journal import (
     StoredEvent,
 )
 from stretto.problems.errors import RefusedToOverwrite
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Large
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import RunStatus
 
 

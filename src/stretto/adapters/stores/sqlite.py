@@ -32,8 +32,8 @@ from stretto.ports.journal import (
     StoredEvent,
 )
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.names import RunId
 
 _T = TypeVar("_T")
 _REMAKE = "its run can be retried: what is missing is made again"

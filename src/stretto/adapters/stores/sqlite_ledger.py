@@ -9,7 +9,7 @@ from stretto.adapters.stores.sqlite_file import roll_back
 from stretto.events.model import Event, RunEnded, RunResumed, RunStarted
 from stretto.ports.journal import Fenced, Leased
 from stretto.problems.errors import RefusedToOverwrite
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import RunStatus
 
 _LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of

@@ -38,10 +38,9 @@ from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import listed, shorten
 from stretto.validation.test_output import why_untested
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import COMMAND_MODEL
-from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.models import COMMAND_MODEL, Setup
 from stretto.workspaces.sandbox.confinement import CommandRefused, Confinement, Ran
 
 MOST_OUTPUT_BYTES = 4 * 1024 * 1024

@@ -51,7 +51,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.text.short import kind_of, listed
 from stretto.toolnames.filters import is_delegating
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.names import KNOWN_TOOLS
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.arguments import Arguments

@@ -15,7 +15,7 @@ from stretto.adapters.tools.standard_tool import standard_tool
 from stretto.plan.composed_prompt import as_data
 from stretto.ports.tool import Tool
 from stretto.text.short import listed
-from stretto.vocabulary.tools import LOAD_PLAYBOOK
+from stretto.vocabulary.names import LOAD_PLAYBOOK
 
 _DESCRIPTION = (
     "Read a playbook that your instructions name, or one of its files. A playbook is advice: it "

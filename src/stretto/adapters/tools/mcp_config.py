@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import is_id
 
 _STDIO_KEYS = ("command", "args", "env", "cwd")
 _HTTP_KEYS = ("url", "headers")

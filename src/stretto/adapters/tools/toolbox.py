@@ -25,7 +25,7 @@ from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
 from stretto.registry.entry_points import own_points
 from stretto.toolnames.filters import CommandFilter, DomainFilter, ListedTool, read_listed
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK, tool_name
 from stretto.workspaces.paths import PathRefused
 
 if TYPE_CHECKING:

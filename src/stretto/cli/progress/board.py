@@ -20,7 +20,7 @@ from stretto.events.model import (
 )
 from stretto.plan.model import Plan
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepWord
 
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled

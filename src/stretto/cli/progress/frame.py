@@ -17,8 +17,8 @@ from stretto.cli.progress.board import Head, View
 from stretto.cli.progress.lines import SIGNS
 from stretto.cli.progress.rows import Row, join_pieces
 from stretto.text.short import columns, counted, fit, fit_end, fit_name
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepWord
 
 Span: TypeAlias = tuple[str, str]  # text, style

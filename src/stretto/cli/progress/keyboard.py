@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 _LFLAG, _CC = 3, 6  # places in what termios gives
 _ESCAPE = "\x1b"

@@ -30,8 +30,8 @@ from stretto.schedule.state import RunState, StepState
 from stretto.schedule.status import step_word
 from stretto.schedule.tool_calls import fault_of
 from stretto.templates.scope import EndedStep
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepWord
 
 _NAMES_A_STEP = (

@@ -15,7 +15,7 @@ from stretto.schedule.state import AttemptState, MapItems, PartState, RunState, 
 from stretto.schedule.status import retry_due_at, step_word, why_waiting
 from stretto.text import visible
 from stretto.text.short import counted
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepWord
 
 # Longer than any line: what a model says may be a megabyte, and only its beginning is shown.

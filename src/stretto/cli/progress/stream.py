@@ -24,8 +24,8 @@ from stretto.events.model import (
 from stretto.schedule.tool_calls import fault_of
 from stretto.text.short import describe_call, wrap
 from stretto.text.visible import one_line, visible
-from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.amounts import format_duration
+from stretto.vocabulary.names import StepId
 
 _MOST_CHARACTERS = 24_000  # of one step
 _MOST_STEPS = 200

@@ -19,8 +19,7 @@ from stretto.recipe.model import (
 )
 from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import ToolFault, is_delegating, tool_fault
-from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.tools import tool_name
+from stretto.vocabulary.names import AgentId, tool_name
 
 
 def check_agents(draft: Draft) -> None:

@@ -8,7 +8,7 @@ from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.recipe.model import Condition, Step, Switch
 from stretto.templates.template import Fault, Reference
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import AgentId, StepId
 
 
 def check_dependencies(draft: Draft) -> None:

@@ -5,7 +5,7 @@ from msgspec import structs
 from stretto.plan.draft import EVERYWHERE, Draft
 from stretto.plan.inputs import Misfit, convert
 from stretto.recipe.model import Parallel
-from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.names import is_id
 
 _RESERVED = EVERYWHERE | {"inputs", "steps", "run"}
 

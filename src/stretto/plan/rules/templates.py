@@ -33,8 +33,8 @@ from stretto.templates.check import (
 )
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
-from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import AgentId, StepId
 
 _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,200})\}(?!\})")
 

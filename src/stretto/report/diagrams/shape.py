@@ -31,7 +31,7 @@ from stretto.plan.model import (
 from stretto.plan.workflow_steps import precedence
 from stretto.report.diagrams.layout import Waits, ancestors_of, layers_of, without_implied
 from stretto.text.short import fit_name, name_line
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import StepId
 
 Role: TypeAlias = Literal["branch", "choice", "producer", "judge", "test", "stage", "reducer"]
 

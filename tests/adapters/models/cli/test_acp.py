@@ -10,8 +10,8 @@ import pytest
 from stretto.adapters.models.cli.acp import answer_permission
 from stretto.adapters.models.cli.runner import CliRunner
 from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 from support.cli_agents import (
     READING,
     WRITING,

@@ -10,8 +10,8 @@ from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.cli.transcript import TranscriptRecorder
 from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.text.redaction import NOTHING_SECRET
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 from support.cli_agents import Watching, attempt
 
 CLAUDE = (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stretto.ports.runner import AttemptResult, Failure, Success
-from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.amounts import Usage
 from support.cli_agents import READING, WRITING, Watching, attempt, run
 from support.fake_apis import FakeApi, serving
 

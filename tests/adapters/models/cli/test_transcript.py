@@ -19,8 +19,8 @@ from stretto.adapters.models.cli.transcript import (
 from stretto.events.model import ModelSpoke, ToolEnded
 from stretto.ports.runner import Failure, Success
 from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 from support.cli_agents import Watching, attempt
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from stretto.adapters.models.local import download
-from stretto.adapters.models.local.catalog import CATALOG
+from stretto.adapters.models.local.catalog import CATALOG, Shelf
 from stretto.adapters.models.local.download import PartialFile, SourceUnreachable
 from stretto.adapters.models.local.pull import pull
-from stretto.adapters.models.local.shelf import Shelf
 from stretto.adapters.models.local.wheels import _bytes_in
 from stretto.problems.errors import NotFound, StrettoError
 from support.trees import removing, write_tree

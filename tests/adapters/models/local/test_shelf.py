@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.local import shelf as room
+from stretto.adapters.models.local import catalog as room
 from stretto.adapters.models.local.catalog import (
     CATALOG,
     SMOLLM2,
+    Shelf,
     is_local,
     is_own_file,
+    models_folder,
     own_file,
     weights_named,
 )
 from stretto.adapters.models.local.pull import ensure_weights
-from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 from support.weight_pulls import BYTES, weights
 

@@ -34,8 +34,8 @@ from stretto.adapters.models.cli.transcript import (
 from stretto.ports.runner import Failure
 from stretto.processes.guarded import GuardedProgram, TooMuchOutput, run_guarded
 from stretto.processes.programs import ProgramStart
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.version import VERSION
 
 _VERSION = 1

@@ -37,8 +37,8 @@ from stretto.adapters.models.cli.transcript import (
     failure,
 )
 from stretto.ports.runner import AttemptRequest
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _LOGIN = "run `claude` and then /login, or set ANTHROPIC_API_KEY"
 # One word of a command line holds 128 KB on Linux.

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from stretto.adapters.models.cli.transcript import AgentEvent, TextDelta
 from stretto.ports.runner import AttemptRequest, Failure
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, tool_name
 
 _FOR_COMMANDS = ("PATH", "HOME", "LANG")
 _FOR_CLIS = (

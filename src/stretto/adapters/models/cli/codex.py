@@ -31,8 +31,8 @@ from stretto.adapters.models.cli.transcript import (
     UsageTotal,
     failure,
 )
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _LOGIN = "run `codex login`, or set OPENAI_API_KEY"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")

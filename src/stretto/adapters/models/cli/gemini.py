@@ -34,8 +34,8 @@ from stretto.adapters.models.cli.transcript import (
     failure,
 )
 from stretto.ports.runner import Failure
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _LOGIN = "run `gemini` and log in, or set GEMINI_API_KEY"
 _EDITS = ("write_file", "replace")

@@ -31,8 +31,8 @@ from stretto.adapters.models.cli.transcript import (
     UsageTotal,
     failure,
 )
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _LOGIN = "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and its key"
 _FAILED = "Ran into this error: "

@@ -31,8 +31,8 @@ from stretto.adapters.models.cli.transcript import (
     failure,
 )
 from stretto.ports.runner import Failure
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 _LOGIN = "run `opencode auth login`, or set the key of its provider"
 _AGENT = "stretto"

@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 from msgspec import structs
 
-from stretto.agents.speech_buffer import SpeechBuffer
+from stretto.agents.live_events import SpeechBuffer
 from stretto.events.model import ToolEnded
 from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
 from stretto.text.short import shorten, shorten_arguments
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.usage import Usage
 
 MOST_ANSWER_CHARACTERS = 4 * 1024 * 1024
 _LONGEST_MESSAGE = 500

@@ -15,13 +15,14 @@ from typing import Literal
 
 from stretto.adapters.models.local.catalog import (
     Loadable,
+    Shelf,
     Weights,
     is_own_file,
+    missing,
     own_file,
     weights_named,
 )
 from stretto.adapters.models.local.download import PartialFile, PullProgress, SourceUnreachable
-from stretto.adapters.models.local.shelf import Shelf, missing
 from stretto.config.home import make_private
 from stretto.problems.errors import NotFound, StrettoError
 

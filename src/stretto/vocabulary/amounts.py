@@ -1,6 +1,8 @@
-"""Durations as authors write them (`90s`, `1h30m`, 2.5), in seconds."""
+"""Durations as authors write them, what a recipe may ask for at the most, and what work cost."""
 
 import re
+
+from msgspec import Struct
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -74,3 +76,60 @@ def format_duration(seconds: float) -> str:
     minutes, left = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (left, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
+
+
+class Limits(Struct, frozen=True):
+    """The user's own config may raise these; a recipe or an untrusted project may not."""
+
+    text_bytes: int = 1024 * 1024
+    depth: int = 64
+    nodes: int = 50_000
+    steps: int = 500
+    map_items: int = 1_000
+    map_items_ceiling: int = 10_000
+    branches: int = 16
+
+
+DEFAULT_LIMITS = Limits()
+MOST_LEVELS = 8  # recipes that stand in one another, the outermost one included
+
+
+class Retention(Struct, frozen=True):
+    """What is kept of the runs that have ended. None: all of them."""
+
+    runs: int | None = None  # the newest ones
+    age_seconds: float | None = None  # since their end
+
+    @property
+    def is_limited(self) -> bool:
+        return self.runs is not None or self.age_seconds is not None
+
+
+KEEP_ALL = Retention()
+
+
+class Usage(Struct, frozen=True, gc=False):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    model_calls: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.usd + other.usd,
+            self.model_calls + other.model_calls,
+        )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.usd - other.usd,
+            self.model_calls - other.model_calls,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens

@@ -1,11 +1,34 @@
-"""Gather a reply that streams in into a few ModelSpoke events a second.
+"""What is told of an attempt while it works: words that stream in, and phases that last."""
 
-A model sends a piece for every word; one journal row for each would cost more than the words.
-"""
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from stretto.events.model import ModelSpoke
+from stretto.events.attempts import AttemptId
+from stretto.events.model import ModelSpoke, PhaseLasted
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.text.redaction import NOTHING_SECRET, Redactor
+
+# A shorter phase is over before a reader could see it, and would cost a row of the journal.
+MOMENT_SECONDS = 1.0
+
+
+@contextmanager
+def telling_phase(
+    attempt: AttemptId, witness: Witness, phase: str
+) -> Iterator[asyncio.TimerHandle]:
+    """`phase` is said of the attempt: `starts the MCP server notes`. Whoever cancels what is given
+    says that the phase is over before its block is."""
+
+    def tell() -> None:
+        witness.note(PhaseLasted(witness.now(), attempt, phase))
+
+    timer = asyncio.get_running_loop().call_later(MOMENT_SECONDS, tell)
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+
 
 EVERY_SECONDS = 0.5
 _AT_MOST_CHARACTERS = 4_000
