@@ -360,3 +360,39 @@ def test_disabled_workflows_are_not_there(tmp_path) -> None:  # type: ignore[no-
             assert answer.status_code == 404, (method, path)
             assert answer.json()["error"]["kind"] == "not_found"
         assert client.get("/api/runs").status_code == 200
+
+
+def heads_asked(server: Served, path: str) -> tuple[int, dict[str, str], bytes]:
+    """By a plain socket, which sees a body that should not be there, and whether a second request is
+    answered on the same connection."""
+    port = urlsplit(server.url).port
+    host = f"HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {server.token}\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(f"HEAD {path} {host}\r\n".encode())
+        connection.sendall(f"HEAD /healthz {host}Connection: close\r\n\r\n".encode())
+        head, second, body = connection.makefile("rb").read().split(b"\r\n\r\n")
+    assert second.startswith(b"HTTP/1.1 200 OK\r\n")
+    status, *fields = head.decode().split("\r\n")
+    return int(status.split()[1]), dict(each.lower().split(": ", 1) for each in fields), body
+
+
+def test_head_answers_as_get_does_without_a_body(server: Served) -> None:
+    client = server.client()
+    run = started(client, "gated")
+    streams = (f"/api/runs/{run}/events", "/api/events")
+    paths = {filled(path) for method, path, _ in ROUTES if method == "GET"} - {"/api/doctor"}
+    for path in sorted({*paths, *streams, "/healthz", "/login", "/", "/runs/x"}):
+        with client.stream("GET", path) as answer:
+            expected = answer.status_code, answer.headers["content-type"]
+        status, fields, body = heads_asked(
+            server, path
+        )  # which ends, also where a stream would not
+        assert (status, fields["content-type"], body) == (*expected, b""), path
+    client.post(f"/api/runs/{run}/cancel")
+
+
+def test_head_uses_up_no_login_link(server: Served) -> None:
+    path = server.client().post("/api/session/link").json()["path"]
+    status, fields, _ = heads_asked(server, path)
+    assert (status, "set-cookie" in fields) == (200, False)
+    assert server.stranger().get(path).status_code == 200

@@ -70,6 +70,7 @@ class Guard:
         if scope["type"] != "http":
             return  # no WebSocket is served
         answer = _Answer(scope, send, self._is_admitted)
+        scope = _as_get(scope)
         try:
             self._admit(scope)
             # Streams write a notice to readers that do not read: past what ASGI can do.
@@ -78,6 +79,7 @@ class Guard:
             scope["state"]["transport"] = getattr(cycle, "transport", None)
         except StrettoError as error:
             await self._refusal(scope, error)(scope, receive, answer.send)
+            await answer.end_head()
         else:
             body = _Body(receive, self._most_bytes, answer.cut_off)
             try:
@@ -88,6 +90,7 @@ class Guard:
                     await refuse(refused(error.detail))(scope, receive, answer.send)
             except ClientDisconnect:
                 pass  # it left before its request was whole: nobody is there to be answered
+            await answer.end_head()
         finally:
             self._count(scope["method"], answer.status, answer.log())
 
@@ -99,7 +102,6 @@ class Guard:
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > self._most_bytes):
             raise _too_large(self._most_bytes)
-        scope.setdefault("state", {})
         if not is_open(scope["path"]):
             identity, session = self._access.identify(asked)
             scope["state"].update(identity=identity, session=session)
@@ -117,6 +119,14 @@ class Guard:
             return HTMLResponse(login_page(error.message), 401, {"WWW-Authenticate": "Bearer"})
         more = {"Retry-After": "60"} if isinstance(error, TooMany) else {}
         return refuse(error, more)
+
+
+def _as_get(scope: Scope) -> Scope:
+    """HEAD asks what GET would say of itself, so the routes that know GET answer it. `is_head`: for the
+    few of them that change something."""
+    is_head = scope["method"] == "HEAD"
+    scope.setdefault("state", {})["is_head"] = is_head
+    return {**scope, "method": "GET"} if is_head else scope
 
 
 def is_open(path: str) -> bool:
@@ -200,7 +210,7 @@ class _Body:
 
 class _Answer:
     """Adds the headers that every answer has, and notes what was answered. A stream ends once its
-    reader's token or session counts no longer."""
+    reader's token or session counts no longer, or was asked for its head alone."""
 
     def __init__(
         self,
@@ -213,6 +223,7 @@ class _Answer:
         self._send = send
         self._is_admitted = is_admitted
         self._is_stream = False
+        self._is_head = scope["method"] == "HEAD"
         self.cut_off = asyncio.Event()
         self._tick = tick
         self._began_at = tick()
@@ -231,6 +242,10 @@ class _Answer:
                 for name, value in headers
             )
             message = {**message, "headers": [*headers, *_missing(headers)]}
+            if self._is_head:
+                self.cut_off.set()
+        elif self._is_head:
+            return
         elif self._is_stream:
             if self.cut_off.is_set():
                 return
@@ -238,6 +253,10 @@ class _Answer:
                 self.cut_off.set()
                 message = {"type": "http.response.body", "body": _CUT_OFF}
         await self._send(message)
+
+    async def end_head(self) -> None:
+        if self._is_head and self.has_begun:
+            await self._send({"type": "http.response.body", "body": b""})
 
     def log(self) -> float:
         """Gives the seconds since the request came."""
