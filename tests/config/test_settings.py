@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from stretto.config.settings import Settings, find_project, load_settings
+from stretto.config.settings import (
+    DEFAULT_SERVER,
+    ServerSettings,
+    Settings,
+    find_project,
+    load_settings,
+)
 from stretto.problems.errors import InvalidConfig
 from stretto.vocabulary.amounts import DEFAULT_LIMITS
 
@@ -103,7 +109,7 @@ def test_every_documented_key_is_accepted(project, home):
     (project / "stretto.yaml").write_text(
         "model: a:b\nworkflows: {dir: w, enabled: false}\nsubagents: {max_concurrency: 2}\n"
         "permission: read_only\nagents: {dirs: [x]}\nplaybooks: {dirs: y}\nmcp_servers: {s: {}}\n"
-        "budget: {tokens: 1, usd: 2, agents: 3}\nengine: temporal\nstore: runs.db\nserver: {port: 1}\n"
+        "budget: {tokens: 1, usd: 2, agents: 3}\nengine: local\nserver: {port: 1}\n"
     )
     assert loaded(project, home).permission == "read_only"
 
@@ -138,6 +144,37 @@ def test_a_limit_has_bounds_and_a_name(project, home, limit):
     assert (folder, line) == ("home", 2)
 
 
+# --- the server and the store --------------------------------------------------------------
+
+
+def test_the_server_s_settings_are_those_of_both_files_key_by_key(project, home):
+    assert loaded(project, home).server == DEFAULT_SERVER
+    own = "server: {port: 8000, workers: 3, host: '::1', public: true, allow_hosts: box.example}\n"
+    (home / "stretto.yaml").write_text(own)
+    (project / "stretto.yaml").write_text("server: {port: 8001}\n")
+    found = loaded(project, home).server
+    assert found == ServerSettings("::1", 8001, True, ("box.example",), 3)
+
+
+@pytest.mark.parametrize("key", ["host: 0.0.0.0", "public: true", "allow_hosts: [evil.example]"])
+def test_a_project_does_not_say_who_reaches_the_server(project, home, key):
+    (project / "stretto.yaml").write_text(f"server:\n  port: 1\n  {key}\n")
+    assert problems(project, home) == [("CFG001", "project", 3)]
+
+
+def test_a_folder_that_is_not_trusted_says_nothing_of_the_server(project, home):
+    (project / "stretto.yaml").write_text("server: {port: 1}\n")
+    settings = load_settings(project, {"STRETTO_HOME": str(home)})
+    assert (settings.is_trusted, settings.server) == (False, DEFAULT_SERVER)
+
+
+def test_the_store_is_the_user_s_choice(project, home):
+    (home / "stretto.yaml").write_text("store: memory\n")
+    assert loaded(project, home).store == "memory"
+    (project / "stretto.yaml").write_text("store: memory\n")
+    assert problems(project, home) == [("CFG001", "project", 1)]
+
+
 # --- mistakes ------------------------------------------------------------------------------
 
 
@@ -149,6 +186,11 @@ def test_a_limit_has_bounds_and_a_name(project, home, limit):
         ("model: ' '\n", "RCP103", 1),
         ("permission: never\n", "RCP109", 1),
         ("engine: cluster\n", "RCP109", 1),
+        ("engine: temporal\n", "RCP109", 1),
+        ("server: 7317\n", "RCP103", 1),
+        ("server: {prot: 7317}\n", "RCP101", 1),
+        ("server:\n  port: 65536\n", "RCP111", 2),
+        ("server:\n  workers: 0\n", "RCP111", 2),
         ("subagents:\n  max_concurrency: 0\n", "RCP111", 2),
         ("subagents:\n  max_concurency: 2\n", "RCP101", 2),
         ("workflows: yes\n", "RCP103", 1),

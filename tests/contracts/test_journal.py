@@ -1,6 +1,8 @@
 """What every store of journals must do, whatever it is made of."""
 
 import asyncio
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from stretto.events.attempts import AttemptId, StepTimer
 from stretto.events.model import (
     Approved,
     AttemptSucceeded,
+    CancelRequested,
     Event,
     RunEnded,
     RunResumed,
@@ -213,6 +216,48 @@ def test_fences_grow_with_every_lease_even_of_the_same_owner(store: Store) -> No
         await journal.release(RUN, fence=second)
         third = await journal.lease(RUN, "other", 60)
         assert 0 < first < second < third
+
+    store.run(story)
+
+
+def drive_elsewhere(kind: str, folder: Path) -> list[object]:
+    """What another process finds that opens the same store and wants to drive the same run: now, and
+    again once the lease of the first one is over."""
+    store = Store(kind, folder)
+
+    async def rival() -> list[object]:
+        async with store.opened() as journal:
+            found: list[object] = []
+            for at in (1001.0, 1100.0):
+                store.clock.at = at
+                try:
+                    fence = await journal.lease(RUN, "another process", 60)
+                except Leased as refused:
+                    found.append(refused.by)
+                else:
+                    found += [fence, len(await journal.read(RUN))]
+            await journal.append(RUN, [fired("theirs")], fence=fence)
+            await journal.send(RUN, CancelRequested(3.0))
+            return found
+
+    return asyncio.run(rival())
+
+
+def test_a_store_of_several_processes_says_so_and_another_one_does_not(
+    store: Store, tmp_path: Path
+) -> None:
+    async def story(journal: Everything) -> None:
+        fence = await journal.begin(RUN, "this process", 60, started())
+        with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+            found = processes.submit(drive_elsewhere, store.kind, tmp_path).result(60)
+        if not journal.is_shared:
+            assert found == [1, 0, 2, 0]  # it knows nothing of this run, and would drive it too
+            return
+        assert found == ["this process", 2, 1]
+        with pytest.raises(Fenced):
+            await journal.append(RUN, [fired("ours")], fence=fence)
+        assert await events_of(journal) == [started(), fired("theirs")]
+        assert [each.event for each in await journal.pending()] == [CancelRequested(3.0)]
 
     store.run(story)
 

@@ -4,6 +4,8 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ import httpx2
 import pytest
 
 from support.benchmarks import load_benchmark
-from support.cli import stretto
+from support.cli import environment, stretto
 
 GATED = "name: gated\nsteps: [{id: act, subagent: writer, gate: human, prompt: x}]\n"
 HELLO = {"inputs": {"n": "1"}, "wait": False}
@@ -162,8 +164,71 @@ def test_a_store_of_one_process_has_no_workers(tmp_path: Path) -> None:
     assert "sqlite" in said.err
 
 
+TWINS = """
+from stretto.adapters.stores.sqlite import SqliteJournal
+
+async def shy(home):
+    store = await SqliteJournal.open(home / "twins.db")
+    return Shy(store)
+
+async def open_to_all(home):
+    return await SqliteJournal.open(home / "twins.db")
+
+class Shy:
+    def __init__(self, store):
+        self._store = store
+    def __getattr__(self, name):
+        if name == "is_shared":
+            raise AttributeError(name)
+        return getattr(self._store, name)
+"""
+
+
+def test_a_store_of_another_package_says_whether_several_processes_share_it(
+    tmp_path: Path,
+) -> None:
+    metadata = tmp_path / "site" / "twins-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata.parent / "twins.py").write_text(TWINS)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: twins\nVersion: 1.0\n")
+    points = "[stretto.stores]\nshy = twins:shy\nopen_to_all = twins:open_to_all\n"
+    (metadata / "entry_points.txt").write_text(points)
+    folder = tmp_path / "project"
+    (folder / "workflows").mkdir(parents=True)
+    env = environment(folder, {"PYTHONPATH": str(metadata.parent)})
+    words = [sys.executable, "-m", "stretto", "serve", "--port", "0", "--workers", "2"]
+
+    refused = subprocess.run(
+        words, cwd=folder, env={**env, "STRETTO_STORE": "shy"}, capture_output=True, timeout=60
+    )
+    assert (refused.returncode, b"'shy' does not say" in refused.stderr) == (2, True)
+
+    Path(env["STRETTO_HOME"]).mkdir(exist_ok=True)
+    (Path(env["STRETTO_HOME"]) / "stretto.yaml").write_text("store: open_to_all\n")
+    with subprocess.Popen(words, cwd=folder, env=env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"Stretto is at")
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) == 0
+    assert (Path(env["STRETTO_HOME"]) / "twins.db").exists()
+    assert not (Path(env["STRETTO_HOME"]) / "runs.db").exists()
+
+
 def test_a_port_that_is_in_use_is_refused_to_workers_too(bench: Any, tmp_path: Path) -> None:
     port = bench.url.rpartition(":")[2]
     for workers in ("1", "2"):
         said = stretto(tmp_path, "serve", "--port", port, "--workers", workers)
         assert (said.code, "cannot be used" in said.err) == (2, True), said.err
+
+
+def test_the_settings_say_where_the_server_is_and_options_say_otherwise(
+    bench: Any, tmp_path: Path
+) -> None:
+    port = bench.url.rpartition(":")[2]
+    (tmp_path / "stretto.yaml").write_text(f"server: {{port: {port}, workers: 2}}\n")
+    said = stretto(tmp_path, "serve")
+    assert (said.code, f"port {port} cannot be used" in said.err) == (2, True), said.err
+    said = stretto(tmp_path, "serve", "link", env={"STRETTO_TOKEN": bench.token})
+    assert said.out.startswith(f"http://127.0.0.1:{port}/login?code="), said.err
+    said = stretto(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
+    assert (said.code, "reached from other machines" in said.err) == (2, True)

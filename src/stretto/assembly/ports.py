@@ -41,6 +41,10 @@ _STORE = (
 _NEVER = 10 * 365 * 86_400.0
 
 
+def store_name(project: "Project") -> str:
+    return project.environ.get("STRETTO_STORE") or project.settings.store
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """None: the usual one. A given store is in memory: it needs no seals and no renewed leases."""
@@ -51,10 +55,10 @@ class Ports:
     has_workspaces: bool = True  # False: no step works on files
 
     async def open_store(self, project: "Project") -> "Store":
-        """The one that STRETTO_STORE names. Raises InvalidUsage."""
+        """The one that STRETTO_STORE or the user's settings name. Raises InvalidUsage."""
         if self.store is not None:
             return self.store
-        name = project.environ.get("STRETTO_STORE") or "sqlite"
+        name = store_name(project)
         try:
             opener = project.plugins.load("stretto.stores", name)
         except KeyError:

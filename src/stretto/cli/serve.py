@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,25 +14,22 @@ import click
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import CommandGroup, json_option
 from stretto.cli.terminal import columns, print_json, say
-from stretto.config.settings import home_of
+from stretto.config.settings import home_of, load_settings
 from stretto.problems.errors import InvalidUsage, NotReady
 from stretto.vocabulary.amounts import parse_duration
 
 if TYPE_CHECKING:
     from stretto.server.process import ServedAt
 
-_PORT = 7317
-_SHARED_STORE = "sqlite"  # whose leases are fenced across the processes of one machine
-
 
 @click.group("serve", cls=CommandGroup, invoke_without_command=True)
-@click.option("--host", default="127.0.0.1", help="Where it listens; 127.0.0.1.")
-@click.option("--port", default=_PORT, type=click.IntRange(0, 65535), help="0 picks one; 7317.")
+@click.option("--host", help="Where it listens; 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 picks one; 7317.")
 @click.option("--public", "is_public", is_flag=True, help="Other machines may reach it.")
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name it is called by."
 )
-@click.option("--workers", type=click.IntRange(1), default=1, help="Processes that serve; 1.")
+@click.option("--workers", type=click.IntRange(1), help="Processes that serve; 1.")
 @click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", help="Of stderr; text."
 )
@@ -39,11 +37,11 @@ _SHARED_STORE = "sqlite"  # whose leases are fenced across the processes of one 
 @click.pass_context
 def command(
     ctx: click.Context,
-    host: str,
-    port: int,
+    host: str | None,
+    port: int | None,
     is_public: bool,
     hosts: tuple[str, ...],
-    workers: int,
+    workers: int | None,
     log_format: str,
     is_verbose: bool,
 ) -> None:
@@ -55,26 +53,21 @@ def command(
     _check_installed()
     if ctx.invoked_subcommand is not None:
         return
-    if workers > 1:
-        _check_shared(os.environ.get("STRETTO_STORE") or _SHARED_STORE)
     from stretto.server.process import ServeOptions, serve, write_log
 
     write_log(log_format == "json", is_verbose)
-    if is_public:
+    own = load_settings(Path.cwd(), os.environ).server
+    options = ServeOptions(
+        own.host if host is None else host,
+        own.port if port is None else port,
+        is_public or own.is_public,
+        (*own.hosts, *hosts),
+        own.workers if workers is None else workers,
+    )
+    if options.is_public:
         said = "other machines can reach this server: put a proxy that speaks https before it"
         say(said, err=True, mark="warning", colour="yellow")
-    options = ServeOptions(host, port, is_public, hosts, workers)
     serve(options, OpenStretto, home_of(os.environ), os.environ, _tell)
-
-
-def _check_shared(store: str) -> None:
-    """Raises InvalidUsage."""
-    if store != _SHARED_STORE:
-        raise InvalidUsage(
-            f"--workers needs a store that several processes share, and '{store}' is not known to "
-            "be one: without fenced leases two of them would drive one run",
-            hint=f"leave --workers out, or use the store '{_SHARED_STORE}' (STRETTO_STORE)",
-        )
 
 
 def _tell(at: "ServedAt", end: Callable[[], None]) -> None:
@@ -91,11 +84,12 @@ def _check_installed() -> None:
 
 
 @command.command("link")
-@click.option("--port", default=_PORT, type=click.IntRange(1, 65535), help="Of the server; 7317.")
-def link(port: int) -> None:
+@click.option("--port", type=click.IntRange(1, 65535), help="Of the server; 7317.")
+def link(port: int | None) -> None:
     """Print a new login link of the server that runs here."""
     from stretto.server.process import new_link
 
+    port = port or load_settings(Path.cwd(), os.environ).server.port
     say(new_link(port, home_of(os.environ), os.environ))
 
 

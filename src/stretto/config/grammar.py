@@ -72,6 +72,14 @@ NOTIFY = Shape("'notify'", "Who is told when a step awaits a person. Only the us
     Key("command", ListOf(_LINE), "a program and its words; it is given the question on stdin"),
     Key("remind", Duration(), "how long before a deadline it is told again; 1h by default"),
 ))  # fmt: skip
+SERVER = Shape("'server'", "What stretto serve does without options.", (
+    Key("port", Count(0, 65535), "where it listens; 7317 by default, and 0 picks a free one"),
+    Key("workers", Count(1, 64), "processes that serve; 1 by default"),
+    Key("host", _LINE, "where it listens; 127.0.0.1 by default; the user's own file only"),
+    Key("public", Flag(), "may other machines reach it? no by default; the user's own file only"),
+    Key("allow_hosts", ListOf(_LINE, or_one=True), "more names by which it is called; the user's own "
+        "file only"),
+))  # fmt: skip
 SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
     Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
     Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
@@ -107,9 +115,11 @@ CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
     Key("cli_commands", ListOf(_LINE, or_one=True), "what `cli:COMMAND` in a recipe may start"),
     Key("web", ShapeOf(WEB, _fields), "the WebFetch tool"),
     Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),
-    Key("engine", Choice("local", "temporal"), "what carries out runs"),
-    Key("store", _LINE, "where runs are kept"),
-    Key("server", AnyMap(), "the HTTP server"),
+    Key("engine", Choice("local", near={"temporal": "local, the one engine that there is"}),
+        "what carries out runs; local by default, the one that there is"),
+    Key("store", _LINE, "the name of the store that keeps runs; sqlite by default; the user's own file "
+        "only"),
+    Key("server", ShapeOf(SERVER, _fields), "the HTTP server"),
     Key("limits", ShapeOf(LIMITS, _fields), "limits on recipes; the user's own file only"),
     Key("notify", ShapeOf(NOTIFY, _fields), "who is told when a step awaits a person; the user's own "
         "file only"),

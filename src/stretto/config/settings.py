@@ -20,6 +20,7 @@ from stretto.config.trust import (
     files_that_steer,
 )
 from stretto.documents.document import read_file
+from stretto.documents.node import Node
 from stretto.documents.shapes import Fields, Reading
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidConfig, InvalidUsage
@@ -33,7 +34,8 @@ from stretto.vocabulary.json_value import Json
 
 CONFIG_FILE = "stretto.yaml"
 _NAME_HOME = "name another one: STRETTO_HOME, or home= in Python"
-_USERS_OWN = ("limits", "retention", "notify")  # keys that a project may not have
+_USERS_OWN = ("limits", "retention", "notify", "store")  # keys that a project may not have
+_USERS_SERVER = ("host", "public", "allow_hosts")  # and of `server`: who can reach this machine
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
@@ -94,6 +96,19 @@ class NotifySettings(Struct, frozen=True):
 NOBODY = NotifySettings()
 
 
+class ServerSettings(Struct, frozen=True):
+    """What `stretto serve` does without options."""
+
+    host: str = "127.0.0.1"
+    port: int = 7317
+    is_public: bool = False
+    hosts: tuple[str, ...] = ()
+    workers: int = 1
+
+
+DEFAULT_SERVER = ServerSettings()
+
+
 class Settings(Struct, frozen=True):
     project: Path  # the folder that relative paths start from: the workspace
     home: Path  # the user's own: ~/.stretto
@@ -117,6 +132,8 @@ class Settings(Struct, frozen=True):
     limits: Limits = DEFAULT_LIMITS
     retention: Retention = KEEP_ALL
     notify: NotifySettings = NOBODY
+    store: str = "sqlite"
+    server: ServerSettings = DEFAULT_SERVER
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
@@ -308,14 +325,22 @@ def _with_file(
     if is_blank:
         return settings
     written = CONFIG.read(document.root, (), reading) if document.root else None
-    for key in _USERS_OWN if written is not None and not is_users_own else ():
-        if written is not None and written.written(key):
-            hint = f"move it to your own {settings.home / CONFIG_FILE}"
-            reading.problem_at(
-                "CFG001", written.key(key), (key,), f"a project cannot set {key}", hint
-            )
+    if written is not None and not is_users_own:
+        _refuse_users_own(written, settings.home / CONFIG_FILE, reading)
     problems.extend(reading.problems)
     return settings if written is None else _apply_file(settings, written, file.parent)
+
+
+def _refuse_users_own(written: Fields, own_file: Path, reading: Reading) -> None:
+    server = written.get("server", Fields)
+    found: list[tuple[tuple[str, ...], Node]]
+    found = [((key,), written.key(key)) for key in written.written(*_USERS_OWN)]
+    if server is not None:
+        names = server.written(*_USERS_SERVER)
+        found += [(("server", name), server.key(name)) for name in names]
+    for path, key in found:
+        said = f"a project cannot set {'.'.join(path)}"
+        reading.problem_at("CFG001", key, path, said, f"move it to your own {own_file}")
 
 
 def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
@@ -350,6 +375,8 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
         retention=_retention(written.get("retention", Fields)) or settings.retention,
         notify=_notify(written.get("notify", Fields)) or settings.notify,
+        store=written.get("store", str) or settings.store,
+        server=_server(settings.server, written.get("server", Fields)),
     )
 
 
@@ -430,6 +457,20 @@ def _notify(written: Fields | None) -> NotifySettings | None:
         written.get("secret_variable", str) or "",
         tuple(written.many("command") or ()),
         written.get("remind", float) or NOBODY.remind_seconds,
+    )
+
+
+def _server(settings: ServerSettings, written: Fields | None) -> ServerSettings:
+    if written is None:
+        return settings
+    host, is_public = written.get("host", str), written.get("public", bool)
+    port, workers = written.get("port", int), written.get("workers", int)
+    return ServerSettings(
+        settings.host if host is None else host,
+        settings.port if port is None else port,
+        settings.is_public if is_public is None else is_public,
+        (*settings.hosts, *map(str, written.many("allow_hosts") or ())),
+        settings.workers if workers is None else workers,
     )
 
 

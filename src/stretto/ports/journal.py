@@ -145,6 +145,13 @@ class JournalFull(StrettoError):
 class Journal(Protocol):
     """One open store. Of an append, a lease or a renewal all takes effect, or nothing does."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes that open the same store have the same runs: one's leases and fences count
+        for the others, and what one has written the others read. A store that does not say so is for
+        one process alone."""
+        ...
+
     async def append(
         self, run_id: RunId, events: Sequence[Event], *, fence: int
     ) -> Mapping[int, Large]:

@@ -27,6 +27,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import uvicorn
 
+from stretto.assembly.ports import store_name
 from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
@@ -120,12 +121,26 @@ def serve(
     token = own_token(home, environ)
     allow_many_files()
     if options.workers > 1:
+        asyncio.run(_check_shared(open_stretto()))
         _serve_together(options, open_stretto, home, environ, token, tell)
         return
     with bound_socket(options) as bound, open_ledger(home) as ledger:
         access = _access(options, token, ledger)
         told = partial(tell, _place(bound, access))
         asyncio.run(_serve(bound, open_stretto, access, ledger, environ, told))
+
+
+async def _check_shared(stretto: Surface) -> None:
+    """Raises InvalidUsage, and what opening the store raises. It is closed again before there are
+    several processes: each opens it anew."""
+    store = await stretto.engine.ports.open_store(stretto.project)
+    await store.close()
+    if not getattr(store, "is_shared", False):  # one of another package need not say
+        raise InvalidUsage(
+            f"--workers needs a store that several processes share, and '{store_name(stretto.project)}' "
+            "does not say that it is one: without fenced leases two of them would drive one run",
+            hint="leave --workers out, or use the store 'sqlite' (STRETTO_STORE)",
+        )
 
 
 def _access(options: ServeOptions, token: str, ledger: ServerLedger) -> AccessControl:

@@ -42,6 +42,8 @@ class _Run:
 class MemoryJournal:
     """`capacity` is how many characters fit, for tests of what happens when no more do."""
 
+    is_shared = False
+
     def __init__(
         self, now: Callable[[], float] = time.monotonic, capacity: int | None = None
     ) -> None:

@@ -111,6 +111,8 @@ class Readers:
 class SqliteJournal:
     """Open it with `await SqliteJournal.open(path)`; it belongs to the loop it was opened in."""
 
+    is_shared = True
+
     def __init__(
         self, path: Path, writer: Writer, lease_time: Callable[[], float] | None = None
     ) -> None:
