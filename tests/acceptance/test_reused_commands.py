@@ -314,6 +314,45 @@ def test_a_person_is_asked_again_about_a_command_whose_files_were_changed(projec
     assert again["steps"]["a"]["status"] == "awaiting approval"
 
 
+GATED = {
+    "a validator": """\
+  - id: a
+    prompt: Try.
+    gate: human
+    posture: read_only
+    loop: {agent: researcher, validator: {run: 'grep -q good src/code.py'}, max_iterations: 2}
+""",
+    "a validator of a writer": """\
+  - id: a
+    prompt: Try.
+    gate: human
+    write_set: [out/**]
+    loop: {agent: researcher, validator: {run: 'echo x > out/made; grep -q good src/code.py'}}
+""",
+    "a command in a workflow step": "  - {id: a, workflow: ./inner.yaml, gate: human}\n",
+}
+
+
+@pytest.mark.parametrize("steps", GATED.values(), ids=GATED)
+def test_a_person_is_asked_again_wherever_in_the_step_the_command_is(
+    project: Path, steps: str
+) -> None:
+    write(project, "work/s.yaml", "default: a candidate\n")
+    inner = "name: inner\nsteps: [{id: c, run: 'cat src/*', posture: read_only}]\n"
+    write(project, "work/inner.yaml", inner)
+    write(project, "work/out/made", "")
+    write(project, "work/r.yaml", f"name: r\nsteps:\n{steps}")
+    first = report_of(call(project, "run", "r.yaml", "--json", "--model", "scripted:s.yaml"))
+    first = report_of(call(project, "approve", first["run_id"], "a", "--json"))
+    assert first["steps"]["a"]["status"] == "succeeded"
+    again = retry(project, first)
+    assert again["steps"]["a"]["status"] == "succeeded"
+    assert retry(project, again)["steps"]["a"]["status"] == "succeeded"
+    write(project, "work/src/code.py", "good and evil\n")
+    for run in (first, again):
+        assert retry(project, run)["steps"]["a"]["status"] == "awaiting approval"
+
+
 def test_a_verdict_of_a_command_is_given_again_only_for_its_files(project: Path) -> None:
     write(project, "work/s.yaml", "default: a candidate\n")
     recipe = """\

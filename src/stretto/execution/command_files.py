@@ -5,16 +5,18 @@ only where these files are as they were. What the run itself changed afterwards 
 it again: those changes are repeated together with it.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from stretto.events.attempts import WHOLE_STEP, AttemptId, Part
+from stretto.events.attempts import AttemptId, Part
 from stretto.execution.reuse import EarlierCommand
-from stretto.plan.model import PlannedDelegation, PlannedWorkflow
+from stretto.plan.model import PlannedWorkflow, briefs
+from stretto.plan.workflow_steps import inner_steps
 from stretto.ports.workspace import FilesToRead, Workspaces
 from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState
-from stretto.vocabulary.names import COMMAND_AGENT, StepId
+from stretto.vocabulary.names import StepId
 
 
 class CommandFiles:
@@ -61,17 +63,26 @@ class CommandFiles:
         """Whether it would read now what it has read then."""
         return await self._are_alike(command.step, command.attempt.part, then)
 
-    async def is_approved_still(self, step: StepId, then: EarlierCommand | None) -> bool:
-        """Whether the approval of the step is for the files of now. Of an agent only its words count."""
-        work = self._state.steps[step].planned.work
-        is_command = isinstance(work, PlannedDelegation) and work.brief.agent == COMMAND_AGENT
-        return not is_command or await self._are_alike(step, WHOLE_STEP, then)
+    async def is_approved_still(self, step: StepId, earlier: Iterable[EarlierCommand]) -> bool:
+        """Whether the approval of the step is for the files of now. Of an agent only its words count;
+        of a command, a validator and those in a workflow step all that they have read in the earlier
+        run. One that did not run there would read files that nobody has compared."""
+        plan = self._state.plan
+        approved = (self._state.steps[step].planned, *inner_steps(plan, step))
+        asking = {each.id for each in approved if any(brief.command for brief in briefs(each.work))}
+        ran = [command for command in earlier if command.step in asking]
+        if asking != {command.step for command in ran}:
+            return False
+        for command in ran:
+            if not await self._are_alike(command.step, command.part, command):
+                return False
+        return True
 
     async def _are_alike(self, step: StepId, part: Part, then: EarlierCommand | None) -> bool:
         if self._workspaces is None or then is None:
             return False
         return await self._workspaces.can_reuse_read(
-            self._files(step, part), then.run_id, then.step, then.part, then.later
+            self._files(step, part), then.run_id, then.step, then.part.text, then.later
         )
 
     def _is_wanted(self, command: StartAttempt) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET, structs
 
 from stretto.agents.live_events import telling_phase
-from stretto.events.attempts import WHOLE_STEP, AttemptId, Timer
+from stretto.events.attempts import AttemptId, Timer
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -61,7 +61,6 @@ from stretto.schedule.commands import (
     StartAttempt,
 )
 from stretto.schedule.outputs import release_output
-from stretto.schedule.places import AnswerPlace
 from stretto.schedule.recovery import usage_with_interrupted
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.text.short import shorten
@@ -366,7 +365,7 @@ class Driver:
             return None
         if self._copies.follows_new_files(command.step):
             return None
-        ran = self._reusable.commands.get(AnswerPlace(command.step, WHOLE_STEP))
+        ran = self._reusable.commands.values()
         if not await self._files.is_approved_still(command.step, ran):
             return None
         return structs.replace(then, at=self._clock.now())

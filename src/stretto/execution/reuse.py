@@ -40,7 +40,7 @@ class EarlierCommand:
 
     run_id: str
     step: StepId
-    part: str
+    part: Part
     later: tuple[StepId, ...]  # writers of the workspace that ended after it had begun
 
 
@@ -110,7 +110,7 @@ def _find_commands(state: RunState, places: Places) -> dict[AnswerPlace, Earlier
             last = part.attempts[-1] if part.attempts else None
             if last is not None and last.agent == COMMAND_AGENT and last.started_at is not None:
                 later = _writers_since(state, last.started_at)
-                command = EarlierCommand(state.run_id, step.id, part.id.text, later)
+                command = EarlierCommand(state.run_id, step.id, part.id, later)
                 found[places.of(step.id, part.id)] = command
     return found
 
