@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.assembly.goal_checks import Checks, _untested, find_tests
+from stretto.assembly.goal_checks import Checks, _unproven, find_tests
 from stretto.assembly.project import Project
 from stretto.goals.evidence import CheckResult
 from stretto.goals.verifier import read_verifier
@@ -55,6 +55,14 @@ def test_a_command_that_tested_nothing_verifies_nothing(
     assert (found.is_met, found.cannot_run) == (False, False)
     assert found.evidence.startswith(f"no test ran, so nothing is verified: {said}")
     assert check(tmp_path, f"{kind}:echo '{said}'; echo '3 passed'; exit 0").is_met
+
+
+@pytest.mark.parametrize("kind", ["command", "ci"])
+def test_a_pipe_that_hides_a_failed_test_verifies_nothing(tmp_path: Path, kind: str) -> None:
+    found = check(tmp_path, f"{kind}:echo '1 failed, 2 passed in 0.10s' | tail -1")
+    assert not found.is_met
+    said = "exit code 0, but a test failed: 1 failed, 2 passed in 0.10s"
+    assert found.evidence.startswith(said)
 
 
 @pytest.mark.skipif(not Path("/usr/bin/npm").exists(), reason="there is no npm here")
@@ -272,7 +280,7 @@ def test_what_cargo_prints_names_the_tests_that_failed(tmp_path: Path) -> None:
         words = ["cargo", "test", "--offline"]
         ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert program.failed.findall(ran.stdout) == names, ran
-        assert (ran.returncode == 0, _untested(ran.stdout)) == (not names, "")
+        assert (ran.returncode == 0, _unproven(ran.stdout)) == (not names, "")
 
 
 JUNIT = '<testsuite name="s" tests="2" failures="{failures}"><testcase name="a"/><testcase name="b">{b}</testcase></testsuite>'

@@ -1,4 +1,4 @@
-"""Sixty ways in which nothing, or not what was asked for, really happened.
+"""Ways in which nothing, or not what was asked for, really happened.
 
 Each is a recipe and what the model says: over real HTTP with real tools, or from a script.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stretto.testing.openai_script import Said, Status, ToolCall
+from stretto.testing.openai_script import Said, Status, ToolCall, WrongType
 from support.cli import ROOT, write
 from support.happenings import Happened, over_http, scripted
 
@@ -122,6 +122,39 @@ def _run(command: str, more: str = "posture: read_only") -> str:
     return f"name: r\nsteps: [{{id: a, run: '{command}', {more}}}]\n"
 
 
+TEXT_CALL = '{"name": "Read", "arguments": {"file_path": "ok/a.txt"}}'
+FAILED_TESTS = (
+    ("pytest", "==== 1 failed, 2 passed in 0.1s ===="),
+    ("unittest", "Ran 3 tests in 0.001s\\n\\nFAILED (failures=1)"),
+    ("go", "--- FAIL: TestA (0.00s)"),
+    ("jest", "Tests:       1 failed, 2 passed, 3 total"),
+    ("make", "make: *** [Makefile:3: test] Error 1"),
+)
+SKIPPED_TESTS = (
+    ("unittest", "Ran 3 tests in 0.000s\\n\\nOK (skipped=3)"),
+    ("jest", "Tests:       3 skipped, 3 total"),
+    ("maven", "Tests run: 3, Failures: 0, Errors: 0, Skipped: 3"),
+)
+PARTS = """
+name: parts
+max_concurrency: 1
+agents: {scribe: {prompt: Write., tools: [Write]}}
+steps: [{id: a, prompt: go, write_set: [ok/**], %s}]
+"""
+
+
+def _raw(name: str, *chunks: object, says: str) -> Kind:
+    """A stream as a provider may send it."""
+    told = "".join(
+        f"data: {each if isinstance(each, str) else json.dumps(each)}\n\n" for each in chunks
+    )
+    return _http(name, _one(), WrongType("text/event-stream", told), says)
+
+
+def _chunk(finish: str | None = None, **delta: str) -> object:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
 KINDS = (
     # tools
     _http("Write refused", _writer("Write"), [_call("Write", file_path="no.txt", content="x"), DONE], "Write was refused"),
@@ -201,4 +234,38 @@ KINDS = (
     _with("inner.yaml", INNER % "Done!", _script("a workflow step in which nothing happened, beside one in which something did", OUTER.replace("[{", "[{id: b, subagent: writer, prompt: go}, {") % "", "default: x", "no agent was asked")),
     _with("inner.yaml", INNER % '"{{inputs.blank}}"', _script("a workflow step that gives an empty text", OUTER % ", inputs: {wanted: 'yes'}", "default: x", "empty text")),
     _with("inner.yaml", _run("echo done", "posture: writer"), _script("a command in a workflow step that changes nothing", OUTER % "", "{}", "changed no file")),
+    # what providers say of the end of an answer
+    *(_http(f"an answer that ended by {word}", _one(), Said("The first half", finish_reason=word), says) for word, says in (
+        ("MAX_TOKENS", "cut off"), ("model_length", "cut off"), ("SAFETY", "will not answer"), ("refusal", "will not answer"),
+        ("recitation", "will not answer"), ("insufficient_system_resource", "ended with an error"), ("network_error", "ended with an error"),
+        ("other", "may not be whole"), ("tool_calls", "called none"),
+    )),
+    _raw("an answer without a reason for its end", _chunk(role="assistant", content="The first half"), "[DONE]", says="did not say why it stopped"),
+    _raw("a refusal behind some words", _chunk(content="Sure: "), _chunk(refusal="No."), _chunk("stop"), "[DONE]", says="will not answer"),
+    _raw("a stream without choices", {"choices": []}, "[DONE]", says="empty"),
+    _raw("a stream that ends at once", "[DONE]", says="empty"),
+    _http("no choices", _one(), WrongType("application/json", '{"choices": []}'), "no choices"),
+    _http("status 200 and an error", _one(), WrongType("application/json", '{"error": {"message": "No such model", "code": 404}}'), "No such model"),
+    # what is no answer
+    *(_http(f"an answer that is only thought: {said[:9]}", _one(), Said(said), "empty") for said in (
+        "<thinking>Hm.</thinking>", "<reasoning>Hm.", "[THINK]Hm.[/THINK]", "◁think▷Hm.◁/think▷", "<|channel|>analysis<|message|>Hm.<|end|>",
+    )),
+    _http("reasoning and no answer", _one(), Said("", reasoning="Let me think."), "empty"),
+    _http("an empty fence", _one(), Said("```\n```"), "empty"),
+    _http("characters that show nothing", _one(), Said("\u200b\ufeff"), "empty"),
+    *(_http(f"a tool call as text: {said[:12]}", READER % "Read", Said(said), "as text") for said in (
+        TEXT_CALL, f"```json\n{TEXT_CALL}\n```", f"<tool_call>{TEXT_CALL}</tool_call>", f"I look.\n<tool_call>{TEXT_CALL}</tool_call>",
+        "[TOOL_CALLS]Read{}", '<function=Read>{"file_path": "x"}</function>',
+    )),
+    _http("a tool call as text, of an agent without tools", _one(), Said(f"<tool_call>{TEXT_CALL}</tool_call>"), "as text"),
+    # parts of a writer
+    _http("an element that only talked", PARTS % "map: {over: '[1, 2]', agent: scribe, batch_size: 1}", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: item.1"),
+    _http("a branch that only talked", PARTS % "parallel: [{agent: scribe, input: x, output_key: x}, {agent: scribe, input: y, output_key: y}]", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: y"),
+    _http("a last try that only talked", PARTS % "loop: {agent: scribe, validator: reviewer}", [_call("Write", file_path="ok/n.txt", content="x"), DONE, Said('{"passed": false, "feedback": "no"}'), DONE, Said('{"passed": true, "feedback": ""}')], "made no tool call, though it can write: try.2"),
+    # tools
+    _http("an MCP server without tools", READER % "mcp__plain, Read", DONE, "offers no tool", {"tools": {"tools": []}}),
+    # commands whose exit code says nothing
+    *(_script(f"a pipe that hides a failed test: {name}", _run(f'printf "{said}" | tail -5'), "{}", "a test failed") for name, said in FAILED_TESTS),
+    *(_script(f"a command all of whose tests were skipped: {name}", _run(f'printf "{said}"'), "{}", "no test ran") for name, said in SKIPPED_TESTS),
+    _script("a validator that hides a failed test", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo 1 failed in 0.1s | cat'}}}]\n", "default: x", "a test failed"),
 )  # fmt: skip

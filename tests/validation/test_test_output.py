@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from stretto.validation.test_output import why_untested
+from stretto.validation.test_output import why_failed, why_untested
 
 UNTESTED = {
     "pytest": "============ test session starts ============\ncollected 0 items\n\n=========== no tests ran in 0.01s ===========",
@@ -36,6 +36,23 @@ UNTESTED = {
     "make": "make: Nothing to be done for 'test'.",
     "make, a folder": "make: 'test' is up to date.",
     "Windows line ends": "collected 0 items\r\n\r\n",
+    "deno": "\nok | 0 passed | 0 failed (1ms)\n",
+    "nextest": "    Starting 0 tests across 1 binary",
+    "bazel": "ERROR: No test targets were found, yet testing was requested",
+    "karma": "Executed 0 of 0 SUCCESS (0.001 secs / 0 secs)",
+    "ava": "  ✖ Couldn't find any files to test",
+    "vitest, an empty file": "Error: No test suite found in file /m/a.test.ts",
+    "unittest, all skipped": "sss\n---\nRan 3 tests in 0.000s\n\nOK (skipped=3)",
+    "cargo, all ignored": "running 2 tests\ntest a ... ignored\ntest b ... ignored, slow\n\ntest result: ok. 0 passed; 0 failed; 2 ignored; 0 measured",
+    "jest, all skipped": "Test Suites: 1 skipped, 0 of 1 total\nTests:       3 skipped, 3 total",
+    "vitest, all skipped": " Test Files  1 skipped (1)\n      Tests  3 skipped (3)",
+    "rspec, all pending": "3 examples, 0 failures, 3 pending",
+    "exunit, all excluded": "3 tests, 0 failures, 3 excluded",
+    "maven, all skipped": "[WARNING] Tests run: 3, Failures: 0, Errors: 0, Skipped: 3",
+    "dotnet, all skipped": "Skipped!  - Failed:     0, Passed:     0, Skipped:     2, Total:     2, Duration: 1 ms",
+    "node, all skipped": "# tests 2\n# suites 0\n# pass 0\n# fail 0\n# cancelled 0\n# skipped 2",
+    "TAP, all skipped": "1..2\nok 1 - a # SKIP no network\nok 2 - b # skip",
+    "go -v, all skipped": "=== RUN   TestA\n    a_test.go:5: no network\n--- SKIP: TestA (0.00s)\nPASS\nok  \tm/a\t0.002s",
 }
 TESTED = {
     "pytest": "..F\n1 failed, 2 passed in 0.1s",
@@ -55,6 +72,12 @@ TESTED = {
     "a text about it": "We saw in the log that no tests ran in CI last week.",
     "nothing": "",
     "a linter": "All checks passed!",
+    "unittest with a skip": "Ran 3 tests in 0.000s\n\nOK (skipped=1)",
+    "cargo with an ignored one": "running 2 tests\ntest a ... ok\ntest b ... ignored\n\ntest result: ok. 1 passed; 0 failed; 1 ignored",
+    "maven, by class": "Tests run: 1, Failures: 0, Errors: 0, Skipped: 1\nTests run: 4, Failures: 0, Errors: 0, Skipped: 0",
+    "TAP with a skip": "1..2\nok 1 - a\nok 2 - b # SKIP",
+    "go -v with a skip": "--- SKIP: TestA (0.00s)\n--- PASS: TestB (0.00s)\nPASS\nok  \tm/a\t0.002s",
+    "pytest, expected failures": "2 xfailed in 0.1s",
 }  # fmt: skip
 
 
@@ -77,3 +100,47 @@ def test_megabytes_are_read_in_no_time(line: str) -> None:
     began = time.process_time()
     why_untested(line * (4_000_000 // len(line)))
     assert time.process_time() - began < 2.0
+
+
+# Exit code 0 all the same, behind `| tee log`, `| tail -3`, `; true` or `make -i`.
+FAILED = {
+    "pytest": "==== 1 failed, 2 passed in 0.1s ====",
+    "pytest, errors": "2 passed, 1 error in 0.10s",
+    "unittest": "Ran 3 tests in 0.001s\n\nFAILED (failures=1)",
+    "jest": "Tests:       1 failed, 2 passed, 3 total",
+    "vitest": "      Tests  1 failed | 3 passed (4)",
+    "mocha": "  2 passing (4ms)\n  1 failing",
+    "cargo": "test result: FAILED. 1 passed; 1 failed; 0 ignored",
+    "go": "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tm/a\t0.002s",
+    "go, a build": "FAIL\tm/a [build failed]",
+    "rspec": "3 examples, 1 failure",
+    "exunit": "3 tests, 2 failures",
+    "minitest": "3 runs, 5 assertions, 0 failures, 1 errors, 0 skips",
+    "maven": "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0",
+    "dotnet": "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3",
+    "phpunit": "FAILURES!\nTests: 3, Assertions: 3, Failures: 1.",
+    "deno": "FAILED | 1 passed | 1 failed (3ms)",
+    "node": "# tests 3\n# pass 2\n# fail 1",
+    "TAP": "1..2\nok 1 - a\nnot ok 2 - b",
+    "ctest": "67% tests passed, 1 tests failed out of 3",
+    "make": "make: *** [Makefile:3: test] Error 1",
+    "make, deeper": "make[2]: *** No rule to make target 'tset'.  Stop.",
+}
+NOT_FAILED = {
+    **{name: said for name, said in TESTED.items() if name != "pytest"},
+    **UNTESTED,
+    "TAP, to do": "1..1\nnot ok 1 - a # TODO later",
+    "make -k": "make: [Makefile:3: clean] Error 1 (ignored)",
+    "a text about it": "In the last build 3 tests failed.",
+}
+
+
+@pytest.mark.parametrize("said", FAILED.values(), ids=FAILED)
+def test_a_summary_that_tells_of_failures_is_noticed(said: str) -> None:
+    assert why_failed(said)
+    assert why_failed(said) in " ".join(said.split())
+
+
+@pytest.mark.parametrize("said", NOT_FAILED.values(), ids=NOT_FAILED)
+def test_nothing_else_is_taken_for_a_failure(said: str) -> None:
+    assert why_failed(said) == ""

@@ -8,7 +8,7 @@ LeadTurn for one run, and hands it to the runner of that run alone, so no other 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
 from typing import Protocol
@@ -16,7 +16,7 @@ from typing import Protocol
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
 from stretto.agents.live_events import EVERY_SECONDS, SpeechBuffer, telling_phase
-from stretto.agents.tool_calls import CallOutcome, ToolCaller
+from stretto.agents.tool_calls import CallOutcome, ToolCaller, looks_like_call
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.model import (
     ChatMessage,
@@ -35,7 +35,7 @@ from stretto.ports.runner import AttemptRequest, Failure, NothingLeft, Reservati
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
-from stretto.text.short import counted
+from stretto.text.short import counted, shorten
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import LEAD, tool_name
@@ -44,6 +44,7 @@ DEFAULT_TURNS = 25
 # A model that is silent for so long will not answer; slow models think for minutes.
 _SILENCE_SECONDS = 300.0
 _CHAT_SECONDS = 0.1  # between two pieces of an answer that somebody waits for
+_MOST_WORD = 60  # of a provider's reason
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
 
 
@@ -134,7 +135,7 @@ class Conversation:
                 said = f"{self.names[self.asked]} will not answer this"
                 return Failure("refused", said, self.usage, model=self.names[self.asked])
             if not response.calls:
-                return self._answer(response.text)
+                return self._answer(response.text, *self._doubts(response))
             if turn + 1 == turns:
                 return self._cut_off(response.calls, turns)
             self._tell(await self.tool_calls.carry_out(response.calls))
@@ -328,6 +329,20 @@ class Conversation:
 
     def _answer(self, text: str, *warnings: str) -> Answer:
         return Answer(text, self.usage, self.names[self.asked], (*self.warnings, *warnings))
+
+    def _doubts(self, response: ModelReply) -> Iterator[str]:
+        """Why the last reply may not be the answer that it is taken for."""
+        name = self.names[self.asked]
+        if response.odd_finish:
+            odd = self.redactor.text(shorten(response.odd_finish, _MOST_WORD))
+            yield f"{name} stopped for the reason '{odd}', so its answer may not be whole"
+        elif response.finish is None:
+            yield f"{name} did not say why it stopped, so its answer may not be whole"
+        if response.finish == "tool_call":
+            yield f"{name} stopped to call a tool, but called none"
+        is_answer = self.wanted.is_json or self.wanted.schema is not None
+        if not is_answer and looks_like_call(response.text, self.tools):
+            yield f"{name} wrote a tool call as text, and it was not made"
 
     def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
         """The text so far is the answer, with a warning."""

@@ -44,7 +44,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import ProgramStart, find_program, with_safe_path
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
-from stretto.validation.test_output import why_untested
+from stretto.validation.test_output import why_failed, why_untested
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import COMMAND_AGENT, StepId
 from stretto.workspaces.protected import is_secret
@@ -139,8 +139,8 @@ class Checks:
         is_met = ran.exit_code == 0 and ran.limit_hit is None
         # A script that is named by its path may be what the goal is about; a program is not.
         is_missing = ran.exit_code in _NOT_RUNNABLE and ran.limit_hit is None and "/" not in command
-        if is_met and (untested := _untested(ran.output)):
-            return self._not_met(f"{untested}\n{_describe_exit(ran)}")
+        if is_met and (unproven := _unproven(ran.output)):
+            return self._not_met(f"{unproven}\n{_describe_exit(ran)}")
         return check_result(is_met, _describe_exit(ran), self._hide, cannot_run=is_missing)
 
     async def _tests(self, paths: str, seconds: float) -> CheckResult:
@@ -159,8 +159,8 @@ class Checks:
         if program.failed is not None:
             names = list(dict.fromkeys(program.failed.findall(output)))
             named = "".join(f"FAILED {name}\n" for name in names[:30])
-            if passed and not names and (untested := _untested(output)):
-                return self._not_met(f"{untested}\n{_describe_exit(ran)}")
+            if passed and not names and (unproven := _unproven(output)):
+                return self._not_met(f"{unproven}\n{_describe_exit(ran)}")
             return check_result(passed and not names, f"{named}{_describe_exit(ran)}", self._hide)
         counts = await asyncio.to_thread(read_junit, report.strip())
         if counts is None:
@@ -355,9 +355,11 @@ def _describe_exit(ran: "Ran") -> str:
     return f"{say_exit(ran.exit_code, ran.limit_hit or '', ran.output)}{note}"
 
 
-def _untested(output: str) -> str:
+def _unproven(output: str) -> str:
     """Why exit code 0 proves nothing, if it does not: who works on until tests pass is not done
-    where there are none."""
+    where there are none, nor where a pipe hides the exit code of those that failed."""
+    if failed := why_failed(output):
+        return f"exit code 0, but a test failed: {shorten(failed, 200)}"
     why = why_untested(output)
     return f"no test ran, so nothing is verified: {shorten(why, 200)}" if why else ""
 

@@ -15,6 +15,22 @@ from stretto.vocabulary.json_value import Json
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_call", "content_filter", "error"]
 
+_BY_NAME: dict[str, FinishReason] = {
+    **dict.fromkeys(("stop", "end_turn", "eos", "eos_token", "stop_sequence", "stop_str"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "max_length",
+                     "model_context_window_exceeded", "token_limit"), "length"),
+    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "tool_call"),
+    **dict.fromkeys(("content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
+                     "blocklist", "prohibited_content", "spii", "guardrail_intervened", "sensitive"), "content_filter"),
+    **dict.fromkeys(("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+                     "timeout", "malformed_function_call", "unexpected_tool_call"), "error"),
+}  # fmt: skip
+
+
+def finish_reason(written: str) -> FinishReason | None:
+    """What a provider calls the end of its answer; None: a word that is not known."""
+    return _BY_NAME.get(written.strip().lower().replace("-", "_"))
+
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
@@ -59,6 +75,8 @@ class ModelReply:
     calls: tuple[RequestedCall, ...] = ()
     tokens: TokenCounts | None = None  # None: the provider did not say
     finish: FinishReason | None = None
+    # The provider's own word for why it stopped, where that is none of those above.
+    odd_finish: str = ""
     provider: str = ""  # who can make use of `own`
     own: object = None  # thoughts and the like, which the same provider wants to see again
 

@@ -4,7 +4,7 @@ from heapq import heappush
 
 from msgspec import Struct, structs
 
-from stretto.events.attempts import RUN_TIMER
+from stretto.events.attempts import RUN_TIMER, TryPart
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from stretto.recipe.model import Policy
 from stretto.schedule.attempts import stop_parts
@@ -20,7 +20,10 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.schedule.transition import Transition, close_run, end_step, stop_asking
+from stretto.text.short import listed
 from stretto.vocabulary.json_value import Json, Kept
+from stretto.vocabulary.models import CLI_MODEL
+from stretto.vocabulary.names import CHANGING_TOOLS, COMMAND_AGENT, tool_name
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
@@ -69,8 +72,9 @@ def receive_changes(
         step.changes = structs.replace(kept, is_merged=event.is_merged)
         if event.question:
             step.warn(event.question)
-        if event.is_unchanged and step.pending is not None and step.pending.is_success:
-            doubt_writer(transition.state, step)
+        if step.pending is not None and step.pending.is_success:
+            doubt = doubt_writer if event.is_unchanged else doubt_parts
+            doubt(transition.state, step)
         end_collected(transition, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
@@ -141,6 +145,31 @@ def doubt_writer(state: RunState, step: StepState) -> None:
     # The step tried to write and could not, so its work is not done, whatever it claims.
     if calls.writes_not_done:
         step.is_in_vain = state.is_partial = True
+
+
+def doubt_parts(state: RunState, step: StepState) -> None:
+    """Warn about branches, elements and last tries that could write and did nothing at all, though
+    the step as a whole has changed files."""
+    last = max(
+        (p.id.iteration for p in step.parts.values() if isinstance(p.id, TryPart)), default=0
+    )
+    idle = [
+        part.name for part in step.parts.values()
+        if part.name and _has_only_talked(state, part)
+        and not (isinstance(part.id, TryPart) and part.id.iteration < last)
+    ]  # fmt: skip
+    if idle:
+        step.warn(f"made no tool call, though it can write: {listed(idle)}")
+
+
+def _has_only_talked(state: RunState, part: PartState) -> bool:
+    ended = part.attempts[-1] if part.attempts else None
+    if ended is None or ended.outcome != "succeeded" or ended.tool_calls or ended.reused_from:
+        return False
+    agent = state.plan.agents.get(part.agent)
+    can_write = agent is not None and any(tool_name(t) in CHANGING_TOOLS for t in agent.tools)
+    # The agents of other programs have tools of their own, which they need not tell of.
+    return can_write and ended.agent != COMMAND_AGENT and not ended.model.startswith(CLI_MODEL)
 
 
 def _succeed(transition: Transition, step: StepState, output: Kept) -> None:

@@ -15,7 +15,14 @@ from stretto.validation.schema import BadSchema, schema_errors
 from stretto.vocabulary.json_value import Json
 
 # What a model thinks aloud before it answers; some stop before the answer, or in the middle.
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_THOUGHTS = re.compile(
+    r"""<(?P<tag>(?:seed:)?think|thinking|thoughts?|reasoning|reflection|scratchpad)>.*?(?:</(?P=tag)>|\Z)
+      | \[THINK\].*?(?:\[/THINK\]|\Z) | ◁think▷.*?(?:◁/think▷|\Z)
+      | <\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)""",
+    re.DOTALL | re.VERBOSE | re.IGNORECASE,
+)
+_EMPTY_FENCE = re.compile(r"\A\s*(?:```|~~~)\w*\s*(?:(?:```|~~~)\s*)?\Z")
+_THOUGHT_BEGINS = ("<", "[", "◁")
 # Characters that are not blanks to Python, but show nothing.
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
 
@@ -107,5 +114,6 @@ def _admits_text(schema: Mapping[str, Json]) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    answer = _THOUGHTS.sub("", text) if "<think" in text else text
-    return not answer.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()
+    answer = _THOUGHTS.sub("", text) if text.lstrip()[:1] in _THOUGHT_BEGINS else text
+    answer = answer.translate(dict.fromkeys(map(ord, _INVISIBLE)))
+    return not answer.strip() or _EMPTY_FENCE.match(answer) is not None

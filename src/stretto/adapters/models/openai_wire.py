@@ -21,20 +21,13 @@ from stretto.ports.model import (
     TokenCounts,
     ToolResult,
     UserMessage,
+    finish_reason,
 )
 from stretto.ports.tool import ToolSpec
 from stretto.vocabulary.json_value import Json
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-_FINISH: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "tool_calls": "tool_call",
-    "function_call": "tool_call",
-    "content_filter": "content_filter",
-    "error": "error",
-}
 # Servers send the thoughts of a model under one of these names, or between these tags.
 _THINKING_FIELDS = ("reasoning_content", "reasoning")
 _OPENING, _CLOSING = "<think>", "</think>"
@@ -282,6 +275,7 @@ class PartialReply:
 
     endpoint: Endpoint
     finish: FinishReason | None = None
+    odd_finish: str = ""
     has_ended: bool = False  # some servers send no [DONE]: a finish reason is as good
     _pieces: list[str] = field(default_factory=list)
     _filter: ThoughtFilter = field(default_factory=ThoughtFilter)
@@ -318,6 +312,7 @@ class PartialReply:
             self._calls.whole(),
             self._tokens,
             "content_filter" if self._is_refused else self.finish,
+            self.odd_finish,
             self.endpoint.provider,
             dict(self._thoughts) or None,
         )
@@ -332,7 +327,8 @@ class PartialReply:
             visible = self._read_message(_object_in(choice, key))
             if reason := choice.get("finish_reason"):
                 self.has_ended = True
-                self.finish = _FINISH.get(reason) if isinstance(reason, str) else None
+                self.finish = finish_reason(str(reason))
+                self.odd_finish = "" if self.finish else str(reason)
         return visible
 
     def _read_message(self, message: Object) -> str:

@@ -46,6 +46,7 @@ from stretto.ports.model import (
     TokenCounts,
     ToolResult,
     UserMessage,
+    finish_reason,
 )
 from stretto.ports.tool import ToolSpec
 from stretto.problems.errors import StrettoError
@@ -164,6 +165,10 @@ def _our_reply(response: ModelResponse, provider: str) -> ModelReply:
     counts = TokenCounts(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     finish: FinishReason | None = response.finish_reason
+    odd = ""
+    if finish is None and (written := (response.provider_details or {}).get("finish_reason")):
+        finish = finish_reason(str(written))
+        odd = "" if finish else str(written)
     return ModelReply(
         "".join(part.content for part in response.parts if isinstance(part, TextPart)),
         tuple(
@@ -172,6 +177,7 @@ def _our_reply(response: ModelResponse, provider: str) -> ModelReply:
         ),
         counts if usage.input_tokens or usage.output_tokens else None,
         finish,
+        odd,
         provider,
         response,
     )

@@ -8,7 +8,7 @@ command.
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -37,7 +37,7 @@ from stretto.ports.runner import (
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import listed, shorten
-from stretto.validation.test_output import why_untested
+from stretto.validation.test_output import why_failed, why_untested
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import COMMAND_MODEL, Setup
@@ -111,8 +111,8 @@ class CommandRunner:
             # The timer ends the step. A failure here would start a retry for the last moment.
             await asyncio.sleep(_MOST_WAIT_SECONDS)
         warnings = (*self._warnings, *_masked(command), *overreaches(ran, reach))
-        if ran.exit_code == 0 and ran.limit_hit is None and (why := why_untested(_printed(ran))):
-            warnings += (f"exit code 0, but no test ran: {shorten(why, _MOST_WHY)}",)
+        if ran.exit_code == 0 and ran.limit_hit is None:
+            warnings += tuple(_doubts(_printed(ran)))
         result = await self._result(ran, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
 
@@ -211,6 +211,14 @@ def _says(ran: Ran, most: int = MOST_ERROR) -> str:
 
 def _printed(ran: Ran) -> str:
     return "\n".join(text for text in (ran.output.strip(), ran.errors.strip()) if text)
+
+
+def _doubts(printed: str) -> Iterator[str]:
+    """What speaks against exit code 0."""
+    if failed := why_failed(printed):
+        yield f"exit code 0, but a test failed: {shorten(failed, _MOST_WHY)}"
+    elif untested := why_untested(printed):
+        yield f"exit code 0, but no test ran: {shorten(untested, _MOST_WHY)}"
 
 
 def _verdict(ran: Ran) -> AttemptResult:

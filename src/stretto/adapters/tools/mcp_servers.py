@@ -110,6 +110,11 @@ class McpServers:
             _usable_name(tool.name): tool for tool in remote if connection.server.allows(tool.name)
         }
         names = list(allowed) if "*" in wanted else list(dict.fromkeys(map(_usable_name, wanted)))
+        if not names:
+            why = (
+                f"the MCP server '{server}' offers no tool, or its allowlist leaves all of them out"
+            )
+            return _unusable(server, wanted, why)
         missing = [name for name in names if name not in allowed]
         why = f"the MCP server '{server}' has no such tool, or its allowlist leaves it out"
         offered = _unusable(server, missing, why)
