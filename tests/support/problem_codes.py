@@ -89,6 +89,8 @@ TITLES: dict[str, str] = {
     "RCP907": "marks of a template that are none",
     "RCP908": "told nothing of the step before",
     "RCP909": "budget or width of an inner recipe",
+    "RCP910": "value that will hardly be there",
+    "RCP911": "condition that is never decided",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

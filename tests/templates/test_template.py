@@ -133,7 +133,7 @@ def test_anything_else_is_a_fault_that_points_at_the_slip(text, offset, says):
 def test_filters_are_answered_with_the_rule():
     fault = parse_reference("x | upper")
     assert isinstance(fault, Fault)
-    assert "no filters, no logic" in fault.hint
+    assert "there are no filters" in fault.hint
 
 
 @pytest.mark.parametrize(

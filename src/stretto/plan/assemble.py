@@ -29,7 +29,7 @@ from stretto.plan.model import (
     Target,
     briefs,
 )
-from stretto.plan.rules.commands import literal_text
+from stretto.plan.rules.steps import literal_text
 from stretto.plan.rules.templates import feedback_reference
 from stretto.recipe.model import (
     Agent,

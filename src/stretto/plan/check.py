@@ -15,7 +15,6 @@ from stretto.plan.inner_recipes import (
     checked_of,
 )
 from stretto.plan.rules.agents import check_agents, check_instructions, check_tools
-from stretto.plan.rules.commands import check_commands
 from stretto.plan.rules.graph import (
     check_cycles,
     check_dependencies,
@@ -25,6 +24,7 @@ from stretto.plan.rules.graph import (
 )
 from stretto.plan.rules.names import check_inputs, check_names
 from stretto.plan.rules.steps import (
+    check_commands,
     check_limits,
     check_schemas,
     check_sets,
@@ -36,10 +36,12 @@ from stretto.plan.rules.templates import (
     check_lists,
     check_references,
     check_statuses,
+    warn_prose,
     warn_unused,
 )
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
+from stretto.templates.template import Template
 from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.names import StepId
 
@@ -118,6 +120,12 @@ def _examine(
     if not problems:
         warn_empty(draft)
         warn_unused(draft)
+        warn_prose(draft)
+        if not all(isinstance(each, Template) for each in draft.parsed.values()):
+            # On use: most recipes have no expressions.
+            from stretto.plan.rules.expressions import warn_undecided
+
+            warn_undecided(draft)
         warn_untold(draft, edges)
     ordered = tuple(sorted(problems, key=lambda problem: problem.sort_key))
     return ExaminedRecipe(draft, edges, ordered, tuple(draft.warnings)), inner

@@ -202,6 +202,11 @@ class KnownStep(NamedTuple):
     is_text: bool = False  # text may still hold JSON, so it may have any field
     has_change: bool = False  # an isolated writer
     is_condition: bool = False
+    is_loop: bool = False
+    is_prose: bool = False  # nothing tells whoever answers to write JSON
+    is_stdout: bool = False  # of a command: it may well print JSON
+    branches: "Mapping[str, KnownStep] | None" = None  # of a parallel step, by output key
+    targets: tuple[str, ...] = ()  # of a condition: what it may choose
 
 
 class Known(Struct, frozen=True):
@@ -212,7 +217,16 @@ class Known(Struct, frozen=True):
     item: object = None  # the schema of `item`, where it is known
 
 
-_WORDS_FOR_OUTPUT = ("result", "results", "value", "response", "text")  # of other tools
+# Of other tools and languages.
+_WORDS_FOR_OUTPUT = (
+    "result", "results", "value", "response", "text", "content", "answer", "stdout", "data",
+    "message", "string", "body",
+)  # fmt: skip
+_WORDS_FOR_SIZE = ("length", "len", "size", "count")
+_WORDS_FOR_EXIT = ("exit_code", "exitcode", "returncode", "code", "rc")
+_WORDS_FOR_STATUSES = (
+    "succeeded", "failed", "skipped", "cancelled", "success", "failure", "completed", "done", "ok",
+)  # fmt: skip
 _FACETS = ("output", "outputs", "status", "error", "validation", "chosen", "diff", "files")
 _LOOP_VARIABLES = {
     "item": "'item' exists inside a map step",
@@ -234,6 +248,10 @@ _MEANT_STATUSES = {
 }
 
 
+def statuses_that_count() -> Sequence[str]:
+    return _STATUSES
+
+
 def is_status(reference: object) -> bool:
     return isinstance(reference, Reference) and (
         len(reference.path) == 3 and (reference.path[0], reference.path[2]) == ("steps", "status")
@@ -249,19 +267,75 @@ def status_fault(word: str, offset: int, width: int) -> Fault | None:
     return Fault("RCP213", f"no step ever has the status '{word[:40]}'", hint, offset, width)
 
 
-def element_schema(reference: Reference, known: Known) -> object:
-    """The schema of the elements of a list that a reference names; None if it is not known."""
+class NamedOutput(NamedTuple):
+    """What a reference names, where it names the output of a step or of a branch."""
+
+    owner: str  # the step or the branch, as messages call it
+    step: KnownStep
+    at: int  # where in the path its fields begin
+
+
+def named_output(reference: Reference, known: Known) -> NamedOutput | None:
     path = reference.path
     is_stored = path[0] in known.stored
     name = known.stored[str(path[0])] if is_stored else str(path[1] if len(path) > 1 else "")
-    if not is_stored and (path[0] != "steps" or path[2:3] != ("output",)):
+    if not is_stored and (path[0] != "steps" or path[2:3] not in (("output",), ("outputs",))):
         return None
-    step, fields = known.steps.get(name, KnownStep()), path[1 if is_stored else 3 :]
+    step, at = known.steps.get(name, KnownStep()), 1 if is_stored else 3
+    branch = (step.branches or {}).get(str(path[at])) if len(path) > at else None
+    if branch is not None:
+        return NamedOutput(f"branch '{path[at]}'", branch, at + 1)
+    return NamedOutput(f"step '{name}'", step, at)
+
+
+def element_schema(reference: Reference, known: Known) -> object:
+    """The schema of the elements of a list that a reference names; None if it is not known."""
+    named = named_output(reference, known)
+    if named is None:
+        return None
+    step, fields = named.step, reference.path[named.at :]
     if step.is_text or step.output_keys is not None:
         return None
     if step.is_list:
         return schema_at(step.schema, (*fields[1:], 0)) if fields else step.schema
     return schema_at(step.schema, (*fields, 0))
+
+
+def prose_fault(reference: Reference, known: Known) -> Fault | None:
+    """A field of a text in which there will hardly be one. Text may hold JSON, so it is a warning."""
+    path = reference.path
+    if path[0] == "steps" and len(path) > 2 and path[2] == "validation":
+        step = known.steps.get(str(path[1]))
+        if step is None or step.is_loop:
+            return None
+        message = f"step '{path[1]}' is no loop, so its validation is always null"
+        return _fault("RCP910", reference, 2, message, f"write steps.{path[1]}.status")
+    named = named_output(reference, known)
+    if named is None or len(reference.path) <= named.at:
+        return None
+    owner, step, at = named
+    if step.is_list and isinstance(reference.path[at], int):
+        at += 1
+    field = reference.path[at] if len(reference.path) > at else None
+    is_meant = step.is_prose or (step.is_stdout and field in (*_WORDS_FOR_SIZE[:2], "stdout"))
+    if field is None or not is_meant:
+        return None
+    start, _ = reference.span(at)
+    whole = reference.text[: start - reference.offset].rstrip(".[")
+    shown = f"field '{field}'" if isinstance(field, str) else "elements"
+    message = f"the output of {owner} is free text, which has no {shown}"
+    if not step.is_stdout:
+        message = f"nothing asks {owner} for JSON, so its output may have no {shown}"
+    hint = f"write {whole}, or give the step output: {{format: json}}"
+    if field in _WORDS_FOR_OUTPUT:
+        hint = f"write {whole}"
+    elif field in _WORDS_FOR_SIZE:
+        hint = _size_hint(whole)
+    return _fault("RCP910", reference, at, message, hint)
+
+
+def _size_hint(whole: str) -> str:
+    return f"write size({whole}), in an expression such as when:"
 
 
 def check_reference(reference: Reference, known: Known) -> Fault | None:
@@ -331,9 +405,18 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
             message = f"'{facet}' is text: it has no fields"
             return _fault("RCP208", reference, 3, message, f"write steps.{step}.{facet}")
         case other:
-            hint = _suggestion(str(other), _FACETS, "a step has", "")
-            hint = f"write steps.{step}.output" if other in _WORDS_FOR_OUTPUT else hint
-            return _fault("RCP208", reference, 2, f"a step has no '{other}'", hint)
+            return _no_facet(reference, step, str(other))
+
+
+def _no_facet(reference: Reference, step: str, written: str) -> Fault:
+    hint = _suggestion(written, _FACETS, "a step has", "")
+    if written in _WORDS_FOR_OUTPUT:
+        hint = f"write steps.{step}.output"
+    elif written in _WORDS_FOR_STATUSES:
+        hint = f"write steps.{step}.status == '{_MEANT_STATUSES.get(written, written)}'"
+    elif written in _WORDS_FOR_EXIT:
+        hint = f"write steps.{step}.status: it is 'failed' unless the exit code is 0"
+    return _fault("RCP208", reference, 2, f"a step has no '{written}'", hint)
 
 
 def _bare(reference: Reference, known: Known) -> Fault | None:
@@ -366,12 +449,18 @@ def _bare(reference: Reference, known: Known) -> Fault | None:
 
 
 _INPUT_ROOTS = ("workflow", "params", "parameters", "variables", "vars", "context", "state", "args")
-_STEP_ROOTS = ("needs", "tasks", "jobs", "nodes", "agents", "dependencies")
+_STEP_ROOTS = ("needs", "tasks", "jobs", "nodes", "agents", "dependencies", "outputs", "results")
+_STEPS_BEFORE = ("prev", "previous", "previous_output", "last", "last_output", "prior", "upstream")
+_TIMES = ("date", "now", "today", "time", "timestamp")
 
 
 def _of_other_tools(path: Sequence[PathPart]) -> str:
     """`workflow.input.topic` and `tasks.a.outputs.result`, as they are written here."""
     names = [part for part in path if isinstance(part, str)]
+    if names[0] in _STEPS_BEFORE:
+        return "write steps.ID.output, with the id of the step that is meant"
+    if names[0] in _TIMES:
+        return "a recipe does not know the time: declare an input for it"
     if len(names) < 2:
         return ""
     if names[0] in _STEP_ROOTS:
@@ -391,21 +480,28 @@ def _input_fields(reference: Reference, known: Known, at: int) -> Fault | None:
     if kind == "json" or len(reference.path) == at + 1:
         return None
     message = f"input '{name}' is of type {kind}: it has no fields"
-    return _fault("RCP205", reference, at + 1, message, f"declare '{name}' with type: json")
+    hint = f"declare '{name}' with type: json"
+    if reference.path[at + 1] in _WORDS_FOR_SIZE and kind == "string":
+        hint = _size_hint(f"inputs.{name}")
+    elif reference.path[at + 1] in _WORDS_FOR_OUTPUT and kind == "file_path":
+        hint = (
+            "an input of this type is the path: a step with the tool Read, or run:, reads the file"
+        )
+    return _fault("RCP205", reference, at + 1, message, hint)
 
 
 def _outputs(reference: Reference, step: str, known: KnownStep) -> Fault | None:
     if known.output_keys is None:
         message = f"step '{step}' is not parallel: it has no outputs"
         return _fault("RCP204", reference, 2, message, f"write steps.{step}.output")
-    return _key(reference, known.output_keys, 3)
+    return _key(reference, known, 3)
 
 
 def _output(reference: Reference, step: KnownStep, at: int) -> Fault | None:
     """`at` is where in the path the output itself stands; its fields come after."""
     first, fields = at + 1, reference.path[at + 1 :]
     if step.output_keys is not None:
-        return _key(reference, step.output_keys, first)
+        return _key(reference, step, first)
     if not fields or step.is_text:
         return None
     if step.is_list:
@@ -416,10 +512,14 @@ def _output(reference: Reference, step: KnownStep, at: int) -> Fault | None:
     return None if closed is None else _no_field(reference, first + closed.depth, closed)
 
 
-def _key(reference: Reference, keys: tuple[str, ...], at: int) -> Fault | None:
-    if len(reference.path) <= at or reference.path[at] in keys:
+def _key(reference: Reference, step: KnownStep, at: int) -> Fault | None:
+    keys = step.output_keys or ()
+    if len(reference.path) <= at:
         return None
     key = str(reference.path[at])
+    if reference.path[at] in keys:
+        branch = (step.branches or {}).get(key)
+        return None if branch is None else _output(reference, branch, at)
     hint = _suggestion(key, keys, "its outputs are", "")
     return _fault("RCP204", reference, at, f"no branch has the output key '{key}'", hint)
 
@@ -428,7 +528,9 @@ def _no_field(reference: Reference, at: int, closed: Closed) -> Fault:
     part = reference.path[at]
     start, _ = reference.span(at)
     owner = reference.text[: start - reference.offset].rstrip(".")
-    if closed.kind == "a list" and isinstance(part, str):
+    if closed.kind in ("a list", "text") and part in _WORDS_FOR_SIZE:
+        message, hint = f"'{owner}' is {closed.kind}: it has no field '{part}'", _size_hint(owner)
+    elif closed.kind == "a list" and isinstance(part, str):
         message, hint = f"'{owner}' is a list: it has no field '{part}'", f"write {owner}[0].{part}"
     elif closed.kind == "an object" and isinstance(part, str):
         message = f"'{owner}' has no field '{part}'"

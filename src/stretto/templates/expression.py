@@ -141,7 +141,7 @@ _TOKEN = rf"""(?xs)\s*+(?:
       (?P<number> [0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.]) )
     | (?P<word> (?:and|or|not|in|contains|true|false|null|True|False|None|none)(?![\w.]|-\w) )
     | (?P<path> (?:{_LOOP_VARIABLE}|{_NAME})(?:\.{_NAME}|\[[0-9]+\])* )
-    | (?P<mark> ===|!==|==|!=|<=|>=|<>|&&|\|\||[-+*/%<>!()\[\],=&|] )
+    | (?P<mark> ===|!==|=>|=<|=~|==|!=|<=|>=|<>|&&|\|\||[-+*/%<>!()\[\],=&|] )
     | (?P<text> '(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" )
     | (?P<braces> \{{\{{.*?\}}\}} )
     | (?P<end> \Z )
@@ -150,8 +150,26 @@ _ESCAPE = r"(?s)\\(.)"
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _SAME = {"&&": "and", "||": "or", "!": "not"}
-_SLIPS = {"=": "==", "===": "==", "!==": "!=", "<>": "!=", "&": "and", "|": "or"}
+_SLIPS = {
+    "=>": ">=",
+    "=<": "<=",
+    "=~": "contains",
+    "=": "==",
+    "===": "==",
+    "!==": "!=",
+    "<>": "!=",
+    "&": "and",
+    "|": "or",
+}
 _LENGTHS = ("len", "length", "count", "strlen")
+_HOLDS = ("contains", "includes", "startswith", "endswith", "match", "matches", "find", "indexof")
+_MEANT_WORDS = {
+    **{word: f"write '{word.lower()}' in small letters" for word in ("AND", "OR", "NOT", "IN", "CONTAINS")},
+    **dict.fromkeys(("is", "equals", "eq"), "use '=='"),
+    **dict.fromkeys(("exists", "defined", "present"), "write != null"),
+    **dict.fromkeys(("matches", "like", "includes", "startswith", "starts", "ends"), "use contains"),
+    **dict.fromkeys(("between", "within"), "write A >= B and A <= C"),
+}  # fmt: skip
 _CALLS = {
     "always": "remove it: a step runs once those it waits for have ended",
     "success": "write steps.ID.status == 'succeeded'",
@@ -256,7 +274,8 @@ def _unreadable(text: str, at: int) -> NotAnExpression:
         return NotAnExpression("this text is not closed", f"close it with {text[at]}", at)
     if text.startswith("{{", at):
         return NotAnExpression("this '{{' is not closed", "close it with '}}'", at, 2)
-    hint = "remove what follows it: a comparison is true or false" if text[at] == "?" else ""
+    hints = {"?": "remove what follows it: a comparison is true or false", "$": "remove it"}
+    hint = hints.get(text[at], "")
     return NotAnExpression(f"{text[at]!r} has no meaning in an expression", hint, at)
 
 
@@ -411,8 +430,13 @@ class _Parser:
         name = self.take()
         if name.text != "size":
             message = f"'{name.text}' cannot be called: only size() can be called"
+            owner, _, method = name.text.rpartition(".")
             hint = "write size" if name.text in _LENGTHS else "compute it in a step"
             hint = _CALLS.get(name.text.lower(), hint)
+            if owner and method.lower() in _HOLDS:
+                hint = f"write {owner} contains …"
+            elif owner and method.lower() in _LENGTHS:
+                hint = f"write size({owner})"
             raise NotAnExpression(message, hint, name.offset, len(name.text))
         self.take()
         return Unary("size", self.close(self.operation(_OR, depth + 1)))
@@ -445,19 +469,16 @@ class _Parser:
     def slip(self) -> str:
         """The hint for words of other languages, here or just before."""
         for token in self.tokens[max(self.at - 1, 0) : self.at + 1]:
-            if token.mark == OPERAND and token.text in ("AND", "OR", "NOT", "IN", "CONTAINS"):
-                return f"write '{token.text.lower()}' in small letters"
-            if token.mark == OPERAND and token.text in ("is", "equals", "eq"):
-                return "use '=='"
-            if token.mark == OPERAND and token.text in ("exists", "defined", "present"):
-                return "write != null"
-            if token.mark == OPERAND and token.text in (
-                "matches",
-                "like",
-                "includes",
-                "startswith",
-            ):
-                return "use contains"
+            if token.mark == OPERAND and token.text in _MEANT_WORDS:
+                return _MEANT_WORDS[token.text]
+        after = self.tokens[self.at + 1] if self.token.mark != END else self.token
+        if (self.token.mark, after.mark) == ("contains", "("):
+            return "write A contains B"
+        before = self.tokens[self.at - 1] if self.at else self.token
+        if self.token.mark == "," and before.text.isdigit():
+            return "write the number without ','"
+        if before.mark == "%" and self.token.mark in (END, ")", "and", "or"):
+            return "write the number without '%'"
         is_over = self.token.mark == END
         return "something is missing at its end" if is_over else "an operator or bracket is missing"
 

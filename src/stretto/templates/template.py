@@ -91,6 +91,15 @@ def _slip(path: str, end: int, offset: int) -> Fault:
         message, hint = "a name is missing beside this '.'", "write it as in steps.gather.output"
     elif character == "[":
         message, hint = "an index is a whole number from 0", "write it as in items[0]"
+    elif character == "#" and not end:
+        message = f"'{path[:20]}' is no path: there are no blocks"
+        hint = "write when: in a step of its own, or map: for a list"
+    elif character == "|":
+        message, hint = (
+            f"{character!r} cannot be part of a path",
+            f"write {{{{{path[:end]}}}}} alone",
+        )
+        hint += ": there are no filters"
     elif character == "{":
         message, hint = "'{' cannot be part of a path", "two braces are enough: {{path}}"
     else:
@@ -214,7 +223,9 @@ def _parse_with_faults(text: str) -> tuple[Template, tuple[Fault, ...]]:
             at = opening + 2
             continue
         found, end = _reference_at(text, opening)
-        if isinstance(found, Fault):
+        if faults and text.startswith(("{{/", "{{else"), opening):
+            literal += text[at:end]  # the end of a block is one slip with its beginning
+        elif isinstance(found, Fault):
             faults.append(found)
             literal += text[at:end]
         else:

@@ -20,6 +20,8 @@ from stretto.recipe.model import (
     Map,
     Parallel,
     RecipeUse,
+    ShellCommand,
+    Step,
     Switch,
 )
 from stretto.templates.check import (
@@ -28,12 +30,14 @@ from stretto.templates.check import (
     check_reference,
     element_schema,
     is_status,
+    prose_fault,
     schema_at,
     status_fault,
 )
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import is_function
 from stretto.vocabulary.names import AgentId, StepId
 
 _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,200})\}(?!\})")
@@ -123,8 +127,12 @@ def _is_good(reference: Reference, known: Known, good: set[str]) -> bool:
 def _quote_word(fault: Fault, reference: Reference, site: TemplateSite) -> Fault:
     """`category == hot`: a lone word in an expression that is no name is most likely a text."""
     is_lone = len(reference.path) == 1 and not isinstance(site.parsed, Template)
-    if fault.code != "RCP207" or not is_lone or fault.hint.startswith("did you mean"):
+    is_told = fault.hint.startswith(("did you mean", "write steps."))
+    if fault.code != "RCP207" or not is_lone or is_told:
         return fault
+    number = reference.text.replace("_", "")
+    if number.isdigit():
+        return structs.replace(fault, hint=f"write {number}")
     return structs.replace(fault, hint=f"put a text in quotes: '{reference.text}'")
 
 
@@ -152,40 +160,95 @@ def _unused_agents(draft: Draft) -> list[AgentId]:
     return [agent for agent in draft.prompts if agent not in used]
 
 
-def known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
+def known_names(draft: Draft, stored: Mapping[str, StepId], finds_prose: bool = False) -> Known:
+    """`finds_prose`: also whose output is free text, which takes a look at every prompt."""
     return Known(
         inputs={declared.name: declared.type for declared in draft.recipe.inputs},
-        steps={id: _known_step(draft, draft.by_id[id]) for id in draft.step_ids()},
+        steps={id: _known_step(draft, draft.by_id[id], finds_prose) for id in draft.step_ids()},
         stored=dict(stored),
         local=frozenset(),
     )
 
 
-def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
+def _known_step(draft: Draft, drafted: DraftStep, finds_prose: bool) -> KnownStep:
     step = drafted.step
     schema = step.output.schema
     has_change = drafted.posture == "writer" and step.workspace_mode != "shared"
     is_text = step.output.format in ("text", "markdown")
     match step.work:
         case Parallel():
-            return KnownStep(tuple(step.work.output_keys), has_change=has_change)
-        case Delegation(agent) if agent:
-            schema = combine_schemas(_schema_of(draft, agent), schema)
-        case Loop(agent) if agent:
-            schema = combine_schemas(_schema_of(draft, agent), schema)
+            return KnownStep(
+                tuple(step.work.output_keys),
+                has_change=has_change,
+                branches=_known_branches(draft, step.work, finds_prose),
+            )
+        case Delegation(agent) | Loop(agent):
+            schema = combine_schemas(_schema_of(draft, agent), schema) if agent else schema
+            is_prose = finds_prose and schema is None
+            is_prose = is_prose and _is_prose(draft, step, agent, step.instruction)
+            is_loop = isinstance(step.work, Loop)
+            return KnownStep(
+                None, schema, False, is_text, has_change, is_loop=is_loop, is_prose=is_prose
+            )
         case Map(reduce=reduce) if reduce:
             schema = combine_schemas(_schema_of(draft, reduce), schema)
+            is_prose = finds_prose and schema is None and _is_prose(draft, step, reduce)
+            return KnownStep(None, schema, False, is_text, has_change, is_prose=is_prose)
         case Map() if schema is None:
-            last = step.work.stages[-1].agent if step.work.stages else step.work.agent
-            item = _schema_of(draft, last) if last else None
-            return KnownStep(None, item, True, is_text, has_change)
+            known = _known_elements(draft, step, step.work, finds_prose)
+            return known._replace(is_text=is_text, has_change=has_change)
         case Condition() | Switch():
-            return KnownStep(None, schema, False, is_text, has_change, is_condition=True)
+            known = KnownStep(None, schema, False, is_text, has_change, is_condition=True)
+            return known._replace(targets=tuple(name for _, name in drafted.targets))
         case RecipeUse():
             return draft.inner_outputs.get(step.id, KnownStep())
+        case ShellCommand():
+            is_stdout = schema is None and step.output.format != "json"
+            return KnownStep(None, schema, False, is_text, has_change, is_stdout=is_stdout)
         case _:
             pass
     return KnownStep(None, schema, False, is_text, has_change)
+
+
+def _known_branches(draft: Draft, work: Parallel, finds_prose: bool) -> dict[str, KnownStep]:
+    known: dict[str, KnownStep] = {}
+    for key, branch in zip(work.output_keys, work.branches, strict=True):
+        schema = _schema_of(draft, branch.agent) if branch.agent else None
+        is_prose = finds_prose and schema is None
+        is_prose = is_prose and _is_prose(draft, None, branch.agent, branch.instruction)
+        known[key] = KnownStep(schema=schema, is_prose=is_prose)
+    return known
+
+
+def _known_elements(draft: Draft, step: Step, work: Map, finds_prose: bool) -> KnownStep:
+    last = work.stages[-1].agent if work.stages else work.agent
+    item = _schema_of(draft, last) if last else None
+    texts = (step.instruction, work.instruction, *(each.instruction for each in work.stages))
+    is_prose = finds_prose and item is None and _is_prose(draft, step, last, *texts)
+    return KnownStep(schema=item, is_list=True, is_prose=is_prose)
+
+
+# A text that shows JSON, or names it, asks for it.
+_ASKS_FOR_JSON = re.compile(r"""(?i)json|yaml|[{\[]\s*["']""")
+
+
+def _is_prose(
+    draft: Draft, step: Step | None, agent: AgentId | None, *instructions: str | None
+) -> bool:
+    """Whether nothing asks an agent for JSON: neither format nor rules nor the words that it gets."""
+    found = draft.agent(agent) if agent else None
+    if found is None or is_function(found.model) or (step and step.output.format == "json"):
+        return False
+    # What comes from elsewhere may ask for anything.
+    texts = [text for text in (found.prompt, found.role, *instructions) if text]
+    if any(_ASKS_FOR_JSON.search(text) for text in texts):
+        return False
+    if not found.validation.rules:
+        return True
+    # On use: it loads all that rules need.
+    from stretto.validation.implied_schema import implied_schema
+
+    return implied_schema(found.validation.rules) is None
 
 
 def known_output(draft: Draft) -> KnownStep:
@@ -317,6 +380,40 @@ def feedback_reference(written: str) -> Reference | None:
     return None if isinstance(reference, Fault) else reference
 
 
+def warn_prose(draft: Draft) -> None:
+    """`steps.a.output.score`, where nothing tells `a` to answer in JSON."""
+    known, stored = None, stored_names(draft)
+    told: set[tuple[object, ...]] = set()
+    for site in _sites(draft):
+        if not any(
+            (len(each.path) > 2 and not each.is_whole_output) or each.path[0] in stored
+            for each in site.references
+        ):
+            continue
+        known = known or known_names(draft, stored, finds_prose=True)
+        for reference in site.located:
+            fault = _default_fault(draft, reference) or prose_fault(reference, known)
+            # What a loop feeds back is its verdict, and not its own output.
+            is_verdict = site.at[-1] == "feedback_path"
+            if fault is not None and not is_verdict and (site.at, fault.offset) not in told:
+                told.add((site.at, fault.offset))
+                draft.warning_inside(site.at, site.parsed.text, fault)
+
+
+def _default_fault(draft: Draft, reference: Reference) -> Fault | None:
+    """`inputs.rows.length`, where the input is a list unless the user gives something else."""
+    path = reference.path
+    if path[0] != "inputs" or len(path) < 3 or not isinstance(path[2], str):
+        return None
+    declared = next((each for each in draft.recipe.inputs if each.name == path[1]), None)
+    if declared is None or not (isinstance(declared.default, list) or declared.shape == "array"):
+        return None
+    name, (offset, width) = f"inputs.{path[1]}", reference.span(2)
+    message = f"'{name}' is a list, as it is declared, and has no field '{path[2]}'"
+    hint = f"write size({name}), in an expression such as when:, or {name}[0].{path[2]}"
+    return Fault("RCP910", message, hint, offset, width)
+
+
 _USE = "use it, or remove it"
 
 
@@ -401,6 +498,7 @@ def _literal(part: str | Reference) -> str:
 def _sites(draft: Draft) -> Iterator[TemplateSite]:
     for drafted in draft.steps:
         yield from drafted.sites
+        yield from drafted.later
         yield from drafted.early
     yield from draft.early
     if draft.output:
