@@ -17,6 +17,7 @@ from stretto.vocabulary.json_value import Json
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 _COMMENT_LINE = re.compile(r"[ \t]*#")
+_INDENT = re.compile(r"[ \t]*")
 _BLANK_LINES = re.compile(r"(?:(?:\r\n|\n|\r)[ \t]*(?=[\r\n]|\Z))*+(?:\r\n|\n|\r)?")
 _WORD = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _SPECIAL = frozenset(["y", "n", "yes", "no", "on", "off"])  # truth values to some readers of YAML
@@ -93,10 +94,9 @@ class WrittenText:
         if not many.items:
             return [Change(many.start + 1, many.end - 1, self._flow(item, ""))]
         if self.is_flow(many):
-            before = many.items[index - 1]
             blank = self._blank_before_items(many)
             written = self._flow(item, _BREAK.split(blank)[-1] if _BREAK.search(blank) else None)
-            return [Change(before.end, before.end, f",{blank}{written}")]
+            return self._behind_item(many, index - 1, written)
         indent = " " * self.column(self.dash_of(many, index - 1))
         lines = yaml_form([item]) if not isinstance(item, str) else f"- {self.word(item)}\n"
         return [
@@ -109,8 +109,7 @@ class WrittenText:
         """Put a copy of an item behind it, with these changes to what it says."""
         item = many.items[index]
         if self.is_flow(many):
-            written = self._changed(item.start, item.end, changes)
-            return [Change(item.end, item.end, f",{self._blank_before_items(many)}{written}")]
+            return self._behind_item(many, index, self._changed(item.start, item.end, changes))
         start = self._line_start(self.dash_of(many, index))
         end = self._end_of_item(many, index)
         lines = _BREAK.split(self._changed(start, end, changes))
@@ -239,6 +238,25 @@ class WrittenText:
         moved = [Change(each.start - start, each.end - start, each.text) for each in changes]
         return apply_changes(self.text[start:end], moved)
 
+    def _behind_item(self, many: ListNode, index: int, written: str) -> list[Change]:
+        """Put an item behind another one. A comment on the line of that one stays with it."""
+        item = many.items[index]
+        end, comma = item.end, self._comma(item.end, many.end - 1)
+        line_end, line_break = self._line_end(end), self._line_break(end)
+        if comma is not None and comma > line_end and self.has_comment(end, line_end):
+            indent = self.text[self._line_start(comma) : comma]
+            return [Change(comma, comma, f", {written}{line_break}{indent}")]
+        has_own_comma = comma is not None and comma < line_end
+        behind = comma + 1 if comma is not None and has_own_comma else end
+        if self.is_json or line_end > many.end or not _COMMENT_LINE.match(self.text, behind):
+            return [Change(end, end, f",{self._blank_before_items(many)}{written}")]
+        line = self._line_start(item.start)
+        indent = self.text[line : line + len(_INDENT.match(self.text, line)[0])]  # type: ignore[index]
+        new_line = f"{line_break}{indent}{written}"
+        if has_own_comma:
+            return [Change(line_end, line_end, f"{new_line},")]
+        return [Change(end, end, ","), Change(line_end, line_end, new_line)]
+
     def _blank_before_items(self, many: ListNode) -> str:
         first, last = many.items[0], many.items[-1]
         end = many.items[-2].end if len(many.items) > 1 else many.start + 1
@@ -259,8 +277,8 @@ class WrittenText:
         if follows_comma:
             between = between.partition(",")[2]
         if between.strip():
-            between = ""  # a comment
-        return between or ("" if self.is_json and follows_comma else " ")
+            return " "  # a comment
+        return between or ("" if follows_comma else " ")
 
     def _has_blank_after_colon(self, map: MapNode, key: str) -> bool:
         return self.text[map.keys[key].end : map.entries[key].start] != ":"
@@ -278,6 +296,9 @@ class WrittenText:
                 and line > many.start
             ):
                 return [self._without_lines(line, line_end)]
+            before = self._comma(many.items[index - 1].end, start) if index else None
+            if before is not None and not self.has_comment(before, start):
+                return [Change(before, item.end, "")]
             blank = len(self.text[end:line_end]) - len(self.text[end:line_end].lstrip(" "))
             return [Change(start, end + blank, "")]
         if index == 0:

@@ -6,7 +6,7 @@ it is refused, and the author changes it by hand.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,6 +29,8 @@ from stretto.vocabulary.names import AgentId, StepId, is_id
 
 _BY_HAND = "change it in the text"
 _UNREADABLE = ("RCP201", "RCP209", "RCP210")  # of a text that may name any step
+_TWICE = ("RCP012",)  # keys of which the tree of nodes has only the first
+_UNREAD = (*_TWICE, "RCP010", "RCP011", "RCP014")  # and anchors, merge keys and tags
 _NEW_ID = "use letters, digits, '-' and '_'"
 
 
@@ -157,6 +159,17 @@ class _Steps:
         many = find(self.root, step.at[:-1])
         assert isinstance(many, ListNode)
         return many
+
+    def check_read(self, step: Step, codes: Collection[str] = _UNREAD) -> None:
+        """What copies or removes a step must know all of it, and what other steps take from it."""
+        node, source = self.node(step), self.recipe.source
+        for problem in self.recipe.problems:
+            if problem.code in codes and problem.place:
+                line, column = problem.place.line, problem.place.column
+                if node.start <= source.index_of(line, column) <= node.end:
+                    raise _unsafe(
+                        f"step '{step.id}' has what is not read, line {line}: {problem.message}"
+                    )
 
     def line(self, at: Path) -> int:
         return self.recipe.source.place_of(find(self.root, at)).line
@@ -327,6 +340,7 @@ def _add(steps: _Steps, change: AddStep) -> _Edit:
     for before in change.depends_on:
         steps.step(before)
     beside = steps.step(change.after) if change.after else steps.recipe.steps[-1]
+    steps.check_read(beside, _TWICE)  # where it ends is not known then
     many = steps.list_of(beside)
     index = int(beside.at[-1]) + 1 if change.after else len(many.items)
     dialect = steps.recipe.dialect
@@ -343,6 +357,7 @@ def _add(steps: _Steps, change: AddStep) -> _Edit:
 def _duplicate(steps: _Steps, change: DuplicateStep) -> _Edit:
     step = steps.step(change.step)
     steps.check_new_id(change.id)
+    steps.check_read(step)
     many, index = steps.list_of(step), int(step.at[-1])
     copied = deepcopy(_at(steps.content(), step.at))
     changes: list[Change] = []
@@ -374,6 +389,7 @@ def _remove(steps: _Steps, change: RemoveStep) -> _Edit:
             f"step '{step.id}' is used by other parts of the recipe",
             [_use(steps, each, step) for each in others],
         )
+    steps.check_read(step)
     many, index = steps.list_of(step), int(step.at[-1])
     if len(many.items) == 1:
         raise InvalidUsage("a recipe has at least one step", hint="add another one first")
@@ -397,7 +413,10 @@ def _use(steps: _Steps, mention: _Mention, step: Step) -> Problem:
         f"'{mention.at[-2]}'" if len(mention.at) > 1 else "the output",
     )
     key = next(str(part) for part in reversed(mention.at) if isinstance(part, str))
-    place = source.place_of(find(steps.root, mention.at))
+    node = find(steps.root, mention.at)
+    place = source.place_of(node)
+    if isinstance(node, ScalarNode) and isinstance(node.value, str) and not mention.is_whole:
+        place = source.place_inside(node, node.value, mention.offset, len(step.id))
     message = f"{owner} names '{step.id}' in its {key}"
     return source.problem(
         "RCP104" if mention.is_whole else "RCP203", place, message, "", mention.at
