@@ -1,11 +1,13 @@
 """What is offered inside `{{ }}` is what the checker accepts at that place, and nothing is left out."""
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from properties.test_step_changes import TEXTS
 from stretto.documents.node import ScalarNode, find
 from stretto.plan.check import examine
 from stretto.plan.known_references import ReferencesHere, references_at
+from stretto.recipe.model import Recipe
 from stretto.recipe.read import read_recipe
 from stretto.vocabulary.amounts import DEFAULT_LIMITS
 from support.recipes import CATALOG
@@ -86,6 +88,15 @@ def test_braces_that_are_being_written_are_no_hindrance(unfinished: str) -> None
         assert "steps.a.output" in texts(references_at(text + rest, len(text), "", CATALOG))
 
 
+def new_problems(text: str, name: str, node: ScalarNode, words: str, known: set[str]) -> list[str]:
+    """What the checker says to these words in the place of a text, and did not say before."""
+    tail = "\n" if text[node.start] in "|>" else ""
+    other = f'{text[: node.start]}"{words}"{tail}{text[node.end :]}'
+    problems = examine(read_recipe(other, name), CATALOG, DEFAULT_LIMITS).problems
+    about = ("RCP20", "RCP211", "RCP106")
+    return [p.message for p in problems if p.message not in known and p.code.startswith(about)]
+
+
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_what_is_offered_passes_the_check_and_what_is_written_is_offered(name: str) -> None:
     text = TEXTS[name]
@@ -104,12 +115,42 @@ def test_what_is_offered_passes_the_check_and_what_is_written_is_offered(name: s
                 assert ".".join(path) in texts(found)
             for each in found.references[:: 1 + len(found.references) // 25]:
                 braced = each.text if found.is_expression else f"{{{{{each.text}}}}}"
-                tail = "\n" if text[node.start] in "|>" else ""
-                other = f'{text[: node.start]}"{braced}"{tail}{text[node.end :]}'
-                problems = examine(read_recipe(other, name), CATALOG, DEFAULT_LIMITS).problems
-                new = [
-                    p
-                    for p in problems
-                    if p.message not in known and p.code.startswith(("RCP20", "RCP211", "RCP106"))
-                ]
-                assert new == [], each.text
+                assert new_problems(text, name, node, braced, known) == [], each.text
+
+
+def nameable(recipe: Recipe) -> list[str]:
+    """What a text of some recipe could refer to, here or elsewhere."""
+    loops = ["item", "index", "candidate", "feedback", "iteration", "run.id", "inputs.nowhere"]
+    facets = ["output", "status", "error", "validation", "chosen", "diff", "files", "outputs"]
+    steps = [*(str(each.id) for each in recipe.steps), "nowhere"]
+    stored = [each.output.store_as for each in recipe.steps if each.output.store_as]
+    names = [f"inputs.{each.name}" for each in recipe.inputs]
+    return [*loops, *names, *stored, *(f"steps.{id}.{facet}" for id in steps for facet in facets)]
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(sorted({**TEXTS, "offer.yaml": RECIPE})), st.data())
+def test_it_is_offered_exactly_if_the_checker_accepts_it(name: str, data: st.DataObject) -> None:
+    text = {**TEXTS, "offer.yaml": RECIPE}[name]
+    recipe = read_recipe(text, name)
+    examined = examine(recipe, CATALOG, DEFAULT_LIMITS)
+    drafted = data.draw(st.sampled_from(examined.draft.steps))
+    sites = [*drafted.sites, *drafted.later, *drafted.early]
+    assume(sites)
+    site = data.draw(st.sampled_from(sites))
+    node = find(recipe.root, site.at)  # type: ignore[arg-type]
+    assume(isinstance(node, ScalarNode) and site.at[-1] != "feedback_path")
+    assert isinstance(node, ScalarNode)
+    found = references_at(text, node.start, name, CATALOG)
+    word = data.draw(st.sampled_from(nameable(recipe)))
+    # What stands there by now may close a cycle with others: only the word counts.
+    plain = (
+        f'{text[: node.start]}"x"{chr(10) if text[node.start] in "|>" else ""}{text[node.end :]}'
+    )
+    before = examine(read_recipe(plain, name), CATALOG, DEFAULT_LIMITS).problems
+    known = {problem.message for problem in before}
+    braced = word if found.is_expression else f"{{{{{word}}}}}"
+    refused = new_problems(text, name, node, braced, known)
+    # Any step may be asked for its validation; it is offered where there ever is one, of loops.
+    if not (word.endswith(".validation") and word not in texts(found)):
+        assert (word in texts(found)) == (not refused), refused
