@@ -100,6 +100,27 @@ def test_there_are_a_schema_and_templates_to_start_from(server: Served) -> None:
     assert client.post("/api/recipes/templates/none", json={"name": "x"}).status_code == 422
 
 
+def test_the_names_are_listed_that_a_recipe_may_use(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "agents").mkdir()
+    agent = "---\nname: clerk\ntools: mcp__files__read, Read\nmodel: openai:clerk-1\n---\nDo it.\n"
+    (tmp_path / "agents" / "clerk.md").write_text(agent)
+    config = "mcp_servers:\n  files: {command: /bin/true}\n"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "stretto.yaml").write_text(config)
+    with served(tmp_path, {"notes": TEXT}, {"STRETTO_MODEL": "embedded"}) as server:
+        found = server.client().get("/api/recipes/names").json()
+    names = {kind: [each["name"] for each in found[kind]] for kind in found if kind != "ok"}
+    assert {"Read", "Bash", "mcp__files__*", "mcp__files__read"} <= set(names["tools"])
+    assert {"embedded", "openai:clerk-1"} <= set(names["models"])
+    assert "notes" in names["workflows"]
+    assert "docs/**" in names["folders"]
+    assert not any(".hidden" in each for each in names["folders"])
+    writing = next(each for each in found["tools"] if each["name"] == "Write")
+    assert writing["about"] == "may change files"
+
+
 def test_saving_keeps_marks_line_ends_and_json(server: Served) -> None:
     client, folder = server.client(), server.folder / "workflows"
     texts = {

@@ -1,11 +1,14 @@
 """`/api/recipes`: what an editor asks while a recipe is written. Nothing is saved here, and nothing runs."""
 
 import asyncio
+import os
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 
 from stretto.assembly.json_forms import draft_as_json, inputs_as_json
+from stretto.assembly.local_models import LocalModels
+from stretto.assembly.project import Project
 from stretto.assembly.recipe_files import recipe_templates, text_of_template
 from stretto.plan.check import ExaminedRecipe, examine
 from stretto.plan.draft import DraftStep
@@ -44,6 +47,7 @@ from stretto.vocabulary.names import AgentId, is_id
 
 router = new_router("recipes")
 RecipeText: TypeAlias = Annotated[str, Field(max_length=2**20)]
+_MOST_FOLDERS = 100
 _MARK = "\ufeff"
 
 
@@ -89,6 +93,53 @@ class NewRecipe(StrictBody):
 async def show_schema() -> JsonAnswer:
     """The JSON Schema of recipes, as `stretto schema` prints it: `schema`."""
     return JsonAnswer({"ok": True, "schema": recipe_schema()})
+
+
+@router.get("/api/recipes/names", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
+async def list_names(service: TheService) -> JsonAnswer:
+    """What a recipe of this project may name: `tools` (of an MCP server all at once: no server is
+    started), `models`, `workflows`, and the `folders` of the workspace; each a `name` and `about`."""
+    in_use = await LocalModels(service.stretto.project).model_in_use()
+    return JsonAnswer(
+        {"ok": True, **await asyncio.to_thread(_names, service.stretto.project, in_use)}
+    )
+
+
+def _names(project: Project, in_use: str | None) -> dict[str, Any]:
+    catalog = project.catalog()
+    agents = list(catalog.agents.values())
+    tools = {
+        name: "may change files" * (name in catalog.changing_tools)
+        for name in sorted(catalog.tools)
+    }
+    for server in sorted(project.settings.mcp_servers):
+        tools[f"mcp__{server}__*"] = f"every tool of the MCP server {server}"
+    for agent in agents:  # one tool of a server is known only by who uses it
+        tools |= {tool: f"of {agent.id}" for tool in agent.tools if tool not in tools}
+    models = {in_use: "the one in use"} if in_use else {}
+    for weights in LocalModels(project).all():
+        models.setdefault(weights.weights.name, "runs on this machine")
+    for agent in agents:
+        for model in (agent.model, *agent.fallback_models):
+            models |= {model: f"of {agent.id}"} if model and model not in models else {}
+    saved = {entry.name: entry.recipe.description.strip() for entry in project.workflows.entries()}
+    kinds = {"tools": tools, "models": models, "workflows": saved, "folders": _folders(project)}
+    return {
+        kind: [{"name": name, "about": about[:200]} for name, about in names.items()]
+        for kind, names in kinds.items()
+    }
+
+
+def _folders(project: Project) -> dict[str, str]:
+    """Those right below the workspace, to begin a set with."""
+    try:
+        with os.scandir(project.settings.project) as entries:
+            found = [
+                each.name for each in entries if each.is_dir() and not each.name.startswith(".")
+            ]
+    except OSError:
+        return {}
+    return {f"{name}/**": "" for name in sorted(found)[:_MOST_FOLDERS]}
 
 
 @router.get("/api/recipes/templates", dependencies=[VIEWER], response_model=ListAnswer)
