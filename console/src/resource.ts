@@ -8,9 +8,11 @@ export interface Resource<T> {
   error: ApiError | undefined
   isStale: boolean
   reload: () => Promise<void>
+  changed: () => void // something is new: loads again, but not at once for each of many changes
 }
 
-const CALM_MS = 250 // many events in one moment are one load
+const CALM_MS = 250 // between two loads that changes ask for
+const REST = 3 // and so many times as long as the last load took, so that a slow one is not asked for without end
 
 // `watch`: which changes make a load necessary: a run's id, '*' for every run, '' for none.
 export function useResource<T>(load: () => Promise<T>, key: string, watch = ''): Resource<T> {
@@ -21,6 +23,8 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
   const turn = useRef(0)
   const isLoading = useRef(false)
   const isAsked = useRef(false)
+  const timer = useRef<ReturnType<typeof setTimeout>>()
+  const restUntil = useRef(0)
 
   async function reload(): Promise<void> {
     if (isLoading.current) {
@@ -28,32 +32,45 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
       return
     }
     isLoading.current = true
+    const begun = performance.now()
     const mine = ++turn.current
     try {
       const loaded = await loader.current()
       if (mine === turn.current) (setValue(() => loaded), setError(undefined))
     } catch (failure) {
       if (mine === turn.current) setError(asApiError(failure))
-    } finally {
-      isLoading.current = false
-      if (isAsked.current) {
-        isAsked.current = false
-        setTimeout(() => void reload(), CALM_MS)
-      }
     }
+    if (mine !== turn.current) return // another one has been asked for meanwhile
+    isLoading.current = false
+    restUntil.current = performance.now() + Math.max(CALM_MS, REST * (performance.now() - begun))
+    if (isAsked.current) (isAsked.current = false, reloadSoon())
+  }
+
+  // Many changes in one moment are one load.
+  function reloadSoon(): void {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      void reload()
+    }, Math.max(0, restUntil.current - performance.now()))
   }
 
   useEffect(() => {
     turn.current++
     isLoading.current = false
+    restUntil.current = 0
     setValue(undefined)
     setError(undefined)
     void reload()
+    return () => {
+      turn.current++
+      clearTimeout(timer.current)
+      timer.current = undefined
+    }
   }, [key])
 
   useEffect(() => {
     if (!watch) return undefined
-    return changes.subscribe(watch, () => void reload())
+    return changes.subscribe(watch, reloadSoon)
   }, [key, watch])
 
   useEffect(() => {
@@ -62,5 +79,5 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
     return () => clearTimeout(timer)
   }, [error])
 
-  return { value, error, isStale: error !== undefined && value !== undefined, reload }
+  return { value, error, isStale: error !== undefined && value !== undefined, reload, changed: reloadSoon }
 }

@@ -100,6 +100,16 @@ export interface RunAnswer {
   agents_deployed: number
   standing: Why & { steps: Record<string, Why> }
   recipe: { digest: string; now: 'unchanged' | 'edited' | 'not saved' }
+  touches?: Record<string, number> // how often each step had news since the page was opened
+}
+
+// What is otherwise than in an earlier answer; all of it, if `since` is 0.
+export interface RunChanges extends Partial<RunAnswer> {
+  since: number
+  cursor: number
+  touched: string[]
+  steps: Record<string, StepReport>
+  standing: RunAnswer['standing']
 }
 
 export interface StepRow extends StepReport {
@@ -169,6 +179,7 @@ export interface Entry {
 
 export interface StepDetail {
   step: string
+  cursor: number // the last event that is in it
   report: StepReport
   prompt: string
   model: string

@@ -221,8 +221,18 @@ def test_ten_tabs_are_live_by_one_stream(browser: Browser, tmp_path: Path) -> No
         posted(site, f"/api/runs/{run}/steps/publish/approve", {})
         for tab in tabs:
             expect(tab.locator("h1 .state")).to_have_text("complete", timeout=PATIENCE)
-        assert len(streams) == 1
+        # Whoever leads opens it anew when a page shows another step, and never a second one beside it.
+        assert len(streams) <= 3
+        assert open_streams(site) == 1
         assert site.errors == []
+
+
+def open_streams(site: Site) -> int:
+    found = re.search(
+        r"^stretto_event_streams (\d+)", site.served.client().get("/metrics").text, re.M
+    )
+    assert found
+    return int(found[1])
 
 
 def test_five_hundred_tasks_are_cards_that_are_found_and_retried(

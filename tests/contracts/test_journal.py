@@ -14,6 +14,7 @@ from stretto.events.model import (
     AttemptSucceeded,
     CancelRequested,
     Event,
+    ModelSpoke,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -502,6 +503,20 @@ def test_news_name_the_runs_that_have_new_events_and_no_others(store: Store) -> 
         assert (await journal.news(second.cursor)).run_ids == (RUN,)
         assert set((await journal.news(first.cursor)).run_ids) == {RUN, OTHER}
         assert (await journal.news(second.cursor)).is_whole
+
+    store.run(story)
+
+
+def test_the_words_of_a_model_are_no_news(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.append(RUN, [started()], fence=fence)
+        first = await journal.news(None)
+        spoken = ModelSpoke(2.0, AttemptId(StepId("a"), 1), "Once upon")
+        await journal.append(RUN, [spoken], fence=fence)
+        assert (await journal.news(first.cursor)).run_ids == ()
+        await journal.append(RUN, [spoken, fired("b")], fence=fence)
+        assert (await journal.news(first.cursor)).run_ids == (RUN,)
 
     store.run(story)
 

@@ -1,9 +1,16 @@
 """One stream tells which runs change, and a run's journal can be read as it stands."""
 
+import json
+from collections.abc import Iterator
+
+import pytest
+
 from server.test_runs import started, until
 from server.test_streams import messages
+from stretto.testing.openai_script import Said
+from stretto.testing.openai_server import serving
 from support.cli import stretto
-from support.served import Served
+from support.served import Served, served
 
 
 def test_the_stream_names_each_run_that_changes(server: Served) -> None:
@@ -25,15 +32,119 @@ def test_a_run_that_another_process_drives_is_named_too(server: Served) -> None:
         env = {"STRETTO_MODEL": f"scripted:{server.folder / 'script.yaml'}"}
         said = stretto(server.folder, "run", "greet", "-i", "whom=Bo", "--json", env=env)
         assert said.code == 0, said.err
-        while next(found).get("data", {}).get("run_id") not in said.out:
+        while next(found)["data"].get("run_id", "no run") not in said.out:
             pass
 
 
-def test_who_comes_again_is_told_to_load_everything(server: Served) -> None:
-    headers = {"Last-Event-ID": "7"}
+def first_changes(server: Served, **headers: str) -> tuple[set[str], str]:
+    """What a stream says of runs before it is quiet, and where it stands then."""
     with server.client().stream("GET", "/api/events", headers=headers) as response:
         found = messages(response)
-        assert [next(found)["event"], next(found)["data"]] == ["alive", {"run_id": "*"}]
+        alive = next(found)
+        assert alive["event"] == "alive"
+        if not headers:
+            return set(), alive["id"]
+        return {next(found)["data"]["run_id"]}, alive["id"]
+
+
+def test_who_comes_again_is_told_what_has_changed_since(server: Served) -> None:
+    _, place = first_changes(server)
+    run = started(server.client(), "gated")
+    until(server.client(), run, "waiting")
+    assert first_changes(server, **{"Last-Event-ID": place})[0] == {run}
+
+
+def test_who_comes_again_from_a_place_that_is_not_known_is_to_load_everything(
+    server: Served,
+) -> None:
+    for place in ("0", "900000000", "no number"):
+        assert first_changes(server, **{"Last-Event-ID": place})[0] == {"*"}
+
+
+SPEAKING = "name: speaking\nsteps:\n  - {id: a, subagent: writer, prompt: x}\n"
+
+
+@pytest.fixture(scope="module")
+def speaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Its model says thirty words in three seconds."""
+    folder = tmp_path_factory.mktemp("speaking")
+    words = " ".join(f"word-{number}" for number in range(30))
+    with serving([Said(words, chunks=30, chunk_delay_seconds=0.1)] * 9) as model:
+        env = {
+            "STRETTO_MODEL": "openai:scripted",
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": "sk-loopback-0123456789",
+        }
+        with served(folder, {"speaking": SPEAKING}, env) as found:
+            yield found
+
+
+def test_the_words_of_a_step_that_is_followed_come_as_they_are_said(speaking: Served) -> None:
+    run = started(speaking.client(), "speaking")
+    spoken, pieces, changes = "", 0, 0
+    query = {"follow": f"1:{run}:a"}
+    with speaking.client().stream("GET", "/api/events", params=query) as response:
+        for told in messages(response):
+            if told["event"] == "words":
+                assert told["data"]["run_id"] == run
+                pieces += 1
+                spoken += "".join(each["text"] for each in told["data"]["spoken"])
+            changes += told["event"] == "change" and told["data"]["run_id"] == run
+            if speaking.client().get(f"/api/runs/{run}").json()["ended_at"]:
+                break
+    assert spoken.startswith("word-0 word-1")
+    assert pieces >= 8, "as they come, and not twice a second"
+    assert changes < pieces, "words are no change"
+
+
+def test_a_run_without_anybody_who_follows_it_is_journaled_in_few_pieces(speaking: Served) -> None:
+    client = speaking.client()
+    run = started(client, "speaking")
+    until(client, run, "complete")
+    rows = client.get(f"/api/runs/{run}/journal").json()["events"]
+    spoken = [row["text"] for row in rows if row["type"] == "model_spoke"]
+    assert 1 <= len(spoken) <= 8
+    assert "".join(spoken).endswith("word-29")
+
+
+@pytest.mark.parametrize("follow", ["x", "1:", "1:run", "-1:run:a"])
+def test_what_cannot_be_followed_is_refused(server: Served, follow: str) -> None:
+    assert server.client().get("/api/events", params={"follow": follow}).status_code == 422
+
+
+def test_a_run_is_told_by_what_has_changed_in_it(server: Served) -> None:
+    client = server.client()
+    run = started(client, "gated")
+    until(client, run, "waiting")
+    whole = client.get(f"/api/runs/{run}").json()
+    changes = f"/api/runs/{run}/changes"
+    nothing = client.get(changes, params={"after": whole["cursor"]}).json()
+    assert (nothing["since"], nothing["steps"], nothing["touched"]) == (whole["cursor"], {}, [])
+    client.post(f"/api/runs/{run}/steps/act/approve")
+    until(client, run, "complete")
+    told = client.get(changes, params={"after": whole["cursor"]}).json()
+    assert set(told["steps"]) == {"act"} == set(told["touched"])
+    assert not {"plan", "inputs"} & told.keys()
+    now = client.get(f"/api/runs/{run}").json()
+    merged = {
+        **whole,
+        **told,
+        "steps": {**whole["steps"], **told["steps"]},
+        "standing": now["standing"],
+    }
+    assert {key: merged[key] for key in now} == now
+    assert len(json.dumps(told)) < len(json.dumps(now))
+
+
+def test_who_asks_for_changes_since_an_answer_that_is_not_known_is_told_all(server: Served) -> None:
+    client = server.client()
+    run = started(client, "gated")
+    until(client, run, "waiting")
+    whole = client.get(f"/api/runs/{run}").json()
+    told = client.get(f"/api/runs/{run}/changes", params={"after": 9_999}).json()
+    assert told["since"] == 0
+    assert {key: told[key] for key in whole} == whole
+    assert client.get("/api/runs/nobody/changes", params={"after": 1}).status_code == 404
 
 
 def test_the_journal_is_read_in_pages(server: Served) -> None:

@@ -25,9 +25,13 @@ class Watching:
     events: list[Happening] = field(default_factory=list)
     spent: Usage = Usage()
     clock: Callable[[], float] = time.time
+    is_read_along: bool = False
 
     def now(self) -> float:
         return self.clock()
+
+    def is_followed(self) -> bool:
+        return self.is_read_along
 
     def note(self, event: Happening) -> None:
         self.events.append(event)

@@ -35,6 +35,9 @@ class Heard:
         self.clock += 0.01
         return self.clock
 
+    def is_followed(self) -> bool:
+        return False
+
     def note(self, event: Happening) -> None:
         self.events.append(event)
 

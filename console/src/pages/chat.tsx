@@ -6,7 +6,8 @@ import { plain, Value } from '../markdown'
 import { announce, Empty, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
-import { type RunAnswer, stepsOf } from '../types'
+import { useRun } from '../run_state'
+import { stepsOf } from '../types'
 import { type Usage, count, shortened, toneOf, tokens } from '../words'
 
 interface Call {
@@ -166,7 +167,7 @@ function Delegation({ call }: { call: Call }): JSX.Element {
 
 // A delegation's run, as it goes on.
 function Glance({ id }: { id: string }): JSX.Element {
-  const run = useResource(() => get<RunAnswer>(`/api/runs/${part(id)}`), id, id)
+  const run = useRun(id)
   return (
     <Loaded from={run}>
       {(view) => (

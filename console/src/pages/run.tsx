@@ -1,12 +1,14 @@
 // One run: where it is and why, its graph and steps, its timeline, its events, its report.
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { get, getText, part } from '../api'
+import { getText, part } from '../api'
 import { Graph } from '../graph'
+import { changes } from '../live'
 import { plain, Value } from '../markdown'
 import { announce, Facts, Loaded, StartedBy, State, Title, Until, useNow, When } from '../parts'
 import { useResource } from '../resource'
 import { query, setQuery } from '../router'
+import { useRun } from '../run_state'
 import { type RunAnswer, stepsOf } from '../types'
 import { clock, count, dollars, duration, toneOf } from '../words'
 import { Events } from './events'
@@ -20,14 +22,22 @@ const ENDED = ['complete', 'partial', 'failed', 'cancelled', 'unreadable']
 const FIRST = ['failed', 'awaiting approval', 'overdue']
 
 export function Run({ id }: { id: string }): JSX.Element {
-  const run = useResource(() => get<RunAnswer>(`/api/runs/${part(id)}`), id, id)
+  const run = useRun(id)
   const status = run.value?.status
   const before = useRef<string>()
+  useFollowed(run.value)
   useEffect(() => {
     if (status && before.current && before.current !== status) announce(`The run is ${status}.`)
     before.current = status
   }, [status])
   return <Loaded from={run}>{(view) => <Whole view={view} reload={run.reload} />}</Loaded>
+}
+
+// While it goes on: changes come at once, and with them the words of the step that is shown.
+function useFollowed(view: RunAnswer | undefined): void {
+  const isGoingOn = view !== undefined && !ENDED.includes(view.status)
+  const step = view && !query.value.get('tab') ? (chosenOf(view) ?? '') : ''
+  useEffect(() => (isGoingOn ? changes.follow(view.run_id, step, view.cursor) : undefined), [view?.run_id, step, isGoingOn])
 }
 
 function Whole({ view, reload }: { view: RunAnswer; reload: () => Promise<void> }): JSX.Element {

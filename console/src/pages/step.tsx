@@ -1,10 +1,11 @@
 // One step: its error first, then what it was told, what it said and did, what it changed.
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { plain, Value } from '../markdown'
 import { announce, Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
 import { type Resource, useResource } from '../resource'
+import { useSpoken, withSpoken } from '../spoken'
 import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
 import { count, dollars, duration, moment, shortened, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
@@ -13,9 +14,18 @@ import { Transcript } from './transcript'
 
 const OPEN = ['running', 'retrying', 'merging', 'waiting', 'awaiting approval']
 
+// Loaded again whenever the step has news; what its model says meanwhile is added as it comes.
 function useDetail(view: RunAnswer, step: string, piece?: string): Resource<StepDetail> {
   const path = `/api/runs/${part(view.run_id)}/steps/${step.split('/').map(part).join('/')}`
-  return useResource(() => get<StepDetail>(piece === undefined ? path : `${path}?part=${part(piece)}`), `${view.run_id} ${step} ${piece ?? ''}`, view.run_id)
+  const found = useResource(() => get<StepDetail>(piece === undefined ? path : `${path}?part=${part(piece)}`), `${view.run_id} ${step} ${piece ?? ''}`)
+  const touches = view.touches?.[step] ?? 0
+  const seen = useRef(touches)
+  useEffect(() => {
+    if (touches !== seen.current) found.changed()
+    seen.current = touches
+  }, [touches])
+  const spoken = useSpoken(view.run_id, step, found.value)
+  return { ...found, value: found.value && withSpoken(found.value, spoken, piece) }
 }
 
 export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string; isOnly?: boolean }): JSX.Element {
@@ -135,11 +145,19 @@ function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
 // What the model says, as it comes. A screen reader is told of the end alone.
 function Live({ detail }: { detail: StepDetail }): JSX.Element | null {
   const last = detail.transcript.at(-1)
-  if (last?.kind !== 'words') return null
+  const box = useRef<HTMLPreElement>(null)
+  const isAtEnd = useRef(true)
+  const text = last?.kind === 'words' ? last.text : ''
+  useLayoutEffect(() => {
+    // Who has scrolled up reads there, and is left there.
+    if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight
+  }, [text])
+  const look = ({ currentTarget: at }: { currentTarget: HTMLElement }): void => void (isAtEnd.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24)
+  if (!text) return null
   return (
     <>
-      <h3>Writes now</h3>
-      <pre class="live" tabIndex={0} aria-live="off">{plain(last.text)}</pre>
+      <h3>Writing now</h3>
+      <pre ref={box} class="live" tabIndex={0} aria-live="off" onScroll={look}>{plain(text)}</pre>
     </>
   )
 }

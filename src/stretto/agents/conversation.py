@@ -15,7 +15,12 @@ from typing import Protocol
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
-from stretto.agents.live_events import EVERY_SECONDS, SpeechBuffer, telling_phase
+from stretto.agents.live_events import (
+    EVERY_SECONDS,
+    READ_ALONG_SECONDS,
+    SpeechBuffer,
+    telling_phase,
+)
 from stretto.agents.tool_calls import CallOutcome, ToolCaller, looks_like_call
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.model import (
@@ -43,7 +48,6 @@ from stretto.vocabulary.names import LEAD, tool_name
 DEFAULT_TURNS = 25
 # A model that is silent for so long will not answer; slow models think for minutes.
 _SILENCE_SECONDS = 300.0
-_CHAT_SECONDS = 0.1  # between two pieces of an answer that somebody waits for
 _MOST_WORD = 60  # of a provider's reason
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
 
@@ -255,7 +259,7 @@ class Conversation:
     async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelReply:
         self.is_tiny = model.traits.is_local and not model.traits.takes_tools
         question = self._question(model, most_tokens)
-        every = _CHAT_SECONDS if self.memory is not None else EVERY_SECONDS
+        every = READ_ALONG_SECONDS if self.memory is not None else EVERY_SECONDS
         speech = SpeechBuffer(self.request, self.witness, self.redactor, every)
         loop = asyncio.get_running_loop()
         waits = f"waits for the first word of {self.names[self.asked]}"

@@ -91,6 +91,9 @@ class _Quiet:
     def now(self) -> float:
         return self._witness.now()
 
+    def is_followed(self) -> bool:
+        return self._witness.is_followed()
+
     def note(self, event: Happening) -> None:
         if not isinstance(event, ModelSpoke):
             self._witness.note(event)

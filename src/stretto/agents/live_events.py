@@ -30,7 +30,9 @@ def telling_phase(
         timer.cancel()
 
 
+# A model sends a piece for every word; one journal row for each would cost more than the words.
 EVERY_SECONDS = 0.5
+READ_ALONG_SECONDS = 0.1  # while somebody follows the run
 _AT_MOST_CHARACTERS = 4_000
 
 
@@ -53,11 +55,14 @@ class SpeechBuffer:
     def add(self, piece: str) -> None:
         self._pieces.append(piece)
         self._length += len(piece)
-        is_due = self._witness.now() - self._journaled_at >= self._every_seconds
+        is_due = self._witness.now() - self._journaled_at >= self._seconds()
         if is_due or self._length >= _AT_MOST_CHARACTERS:
             text = "".join(self._pieces)
             # A secret may be cut in two; what could be the first half of one waits.
             self._journal(text, self._redactor.safe_length(text))
+
+    def _seconds(self) -> float:
+        return READ_ALONG_SECONDS if self._witness.is_followed() else self._every_seconds
 
     def flush(self) -> None:
         """Journal all that was added."""

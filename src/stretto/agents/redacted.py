@@ -60,6 +60,9 @@ class _RedactedWitness:
     def now(self) -> float:
         return self._witness.now()
 
+    def is_followed(self) -> bool:
+        return self._witness.is_followed()
+
     def note(self, event: Happening) -> None:
         self._witness.note(without_secrets(event, self._redactor))
 

@@ -263,6 +263,7 @@ class _Watched:
         self._waiting = waiting
         self.has_effects = False
         self.now, self.spend, self.confirm = witness.now, witness.spend, witness.confirm
+        self.is_followed = witness.is_followed
 
     def note(self, event: Happening) -> None:
         self._see(event)

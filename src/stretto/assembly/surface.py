@@ -57,6 +57,12 @@ class SurfaceRun(Run):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
 
+    def follow(self, seconds: float) -> None:
+        """Somebody reads along for that long: what models say is journaled ten times a second then,
+        where this process drives the run."""
+        if self._is_driven_here and self._runs is not None:
+            self._runs.follow(self._id, seconds)
+
     async def history(self, *, with_speech: bool = False) -> "History":
         """The journal and what follows from it."""
         return await self._engine.history(self._id, with_speech=with_speech)

@@ -10,6 +10,7 @@ and no effect before its cause is safe (docs/decisions/0002).
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import monotonic
 
 from msgspec import UNSET, structs
 
@@ -105,6 +106,7 @@ class Driver:
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
         self._arrived = asyncio.Event()
         self._is_stopped = False
+        self._followed_until = 0.0
         self._lost: StrettoError | None = None
         self._attempts: dict[AttemptId, asyncio.Task[None]] = {}
         self._timers = Timers(clock, self._on_timer)
@@ -127,6 +129,13 @@ class Driver:
 
     def now(self) -> float:
         return self._clock.now()
+
+    def follow(self, seconds: float) -> None:
+        """Somebody reads along for that long, and says so again while it lasts."""
+        self._followed_until = monotonic() + seconds
+
+    def is_followed(self) -> bool:
+        return monotonic() < self._followed_until
 
     @property
     def state(self) -> RunState:
@@ -517,6 +526,9 @@ class _Witness:
 
     def now(self) -> float:
         return self._driver.now()
+
+    def is_followed(self) -> bool:
+        return self._driver.is_followed()
 
     def note(self, event: Happening) -> None:
         self._note_usage()

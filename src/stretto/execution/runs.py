@@ -257,6 +257,11 @@ class Runs:
         row = await self._store.run(run_id)
         return row is not None and row.ended_at is not None
 
+    def follow(self, run_id: RunId, seconds: float) -> None:
+        """Somebody reads along for that long, where a driver of these runs is at work on it."""
+        if run_id in self._drivers:
+            self._drivers[run_id].follow(seconds)
+
     def is_driving(self, run_id: RunId) -> bool:
         """Whether a driver of these runs is at work on it."""
         return run_id in self._drivers

@@ -76,7 +76,8 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunNews:
-    """Runs that have new events, of this process or another one."""
+    """Runs that have new events, of this process or another one. What a model says is no news: no
+    state depends on it, and a run that is only being written would be loaded ten times a second."""
 
     cursor: int
     run_ids: tuple[RunId, ...]
@@ -189,7 +190,8 @@ class Journal(Protocol):
         ...
 
     async def news(self, after: int | None) -> "RunNews":
-        """Which runs have new events since `after`, the cursor of an earlier answer; None: from now on."""
+        """Which runs have new events since `after`, the cursor of an earlier answer; None: from now on.
+        Events that hold words of a model alone do not count."""
         ...
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:

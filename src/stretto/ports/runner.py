@@ -153,6 +153,10 @@ class Witness(Protocol):
 
     def now(self) -> float: ...
 
+    def is_followed(self) -> bool:
+        """Whether somebody reads along: then what a model says is journaled more often."""
+        ...
+
     def note(self, event: Happening) -> None:
         """It is journaled soon, with what else happens."""
         ...

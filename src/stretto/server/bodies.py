@@ -224,6 +224,20 @@ class RunAnswer(ReportAnswer):
     plan: list[PlannedNode]
 
 
+class RunChanges(ApiAnswer):
+    """What of a run is otherwise: of RunAnswer what has changed since `since`, and all of it for 0.
+    `touched`: the steps that have new events or another report."""
+
+    model_config = ConfigDict(extra="allow")
+
+    run_id: str
+    cursor: int
+    since: int
+    touched: list[str]
+    steps: dict[str, Any]
+    standing: dict[str, Any]
+
+
 class ListedRunAnswer(BaseModel):
     run_id: str
     workflow: str
@@ -309,8 +323,11 @@ class ChecksAnswer(ApiAnswer):
 
 
 class StepDetail(ApiAnswer):
+    """`cursor`: the last event of the run that is in it."""
+
     run_id: str
     step: str
+    cursor: int
     report: StepAnswer
     prompt: str
     model: str

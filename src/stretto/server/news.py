@@ -5,24 +5,34 @@
     data: {"run_id": "20261118-…"}            this run has new events, whoever drives it
     data: {"run_id": "*"}                     any run may have changed: load what you show again
 
+    event: words                              with ?follow=41:RUN:STEP, after event 41 of that run
+    data: {"run_id": "20261118-…", "seq": 43, "spoken": [{"seq": 42, "type": "model_spoke", …}, …]}
+
 A browser needs one such stream, however many tabs it has. What has changed is asked for by the routes
 of the run, so nothing is said here that those do not say. `alive` comes when nothing has changed for a
 while. One task looks for all readers; a reader that is slow is told `*` and misses nothing by it.
+
+A run that is followed is told of at once, and so are the words of that one step: ten times a second
+at the most. Words are no change: whoever shows them adds them to what was said before. `seq` is the
+last event of the run that is told of, also in a `change` of a run that is followed: there one goes on.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from stretto.events.codec import UnknownEvent, encode
-from stretto.problems.errors import StrettoError
+from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.server.bodies import ListAnswer, new_router
 from stretto.server.service import VIEWER, Service, TheService
-from stretto.server.streams import EventStream, message
+from stretto.server.streams import EventStream, Row, RunFeed, message
+from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.ports.journal import StoredEvent
@@ -30,7 +40,11 @@ if TYPE_CHECKING:
 router = new_router("events")
 _POLL_SECONDS = 0.25
 _ALIVE_SECONDS = 10.0
+_BATCH_SECONDS = 0.1  # between two messages about one step that is followed
+_MOST_FOLLOWED = 16  # steps, of one reader
+_MOST_UNREAD = 1_000  # messages of words that one reader has not taken; then it loads them again
 _ALL = "*"
+_SPOKE = b"\nevent: model_spoke\ndata: "
 _MOST_WAITING = (
     500  # runs that one reader has not been told of; then it is told that all have changed
 )
@@ -61,21 +75,49 @@ class NewsReader:
     """The runs that one reader has yet to be told of."""
 
     def __init__(self) -> None:
-        self.run_ids: dict[str, None] = {}
+        self.run_ids: dict[
+            str, int
+        ] = {}  # with the last event that is told of; 0: nobody has looked
         self.cursor = 0
+        self.words: list[str] = []
+        self.followed: set[str] = set()  # the desk need not tell of these: their followers do
         self.news = asyncio.Event()
 
     def tell(self, run_ids: tuple[str, ...], cursor: int) -> None:
+        """From the desk. `cursor`: up to where it has looked."""
         self.cursor = cursor
-        self.run_ids.update(dict.fromkeys(run_ids))
-        if len(self.run_ids) > _MOST_WAITING or _ALL in self.run_ids:
-            self.run_ids = {_ALL: None}
+        self._add(dict.fromkeys((each for each in run_ids if each not in self.followed), 0))
+
+    def tell_followed(self, run_id: str, seq: int = 0) -> None:
+        """Something has happened in it, up to that event."""
+        self._add({run_id: seq})
+
+    def tell_words(self, words: str) -> None:
+        """As JSON."""
+        self.words.append(words)
+        if len(self.words) > _MOST_UNREAD:
+            self.words.clear()
+            self._add({_ALL: 0})
         self.news.set()
 
-    def take(self) -> list[str]:
-        found, self.run_ids = list(self.run_ids), {}
+    def _add(self, runs: dict[str, int]) -> None:
+        self.run_ids.update(runs)
+        if len(self.run_ids) > _MOST_WAITING or _ALL in self.run_ids:
+            self.run_ids = {_ALL: 0}
+        if self.run_ids:
+            self.news.set()
+
+    def take(self) -> list[bytes]:
+        """What is new, as messages: the words first, which a change may bring to their end."""
+        words, runs = self.words, self.run_ids
+        self.words, self.run_ids = [], {}
         self.news.clear()
-        return found
+        told = [message("words", each) for each in words]
+        changes = [
+            json.dumps({"run_id": run_id, **({"seq": seq} if seq else {})})
+            for run_id, seq in runs.items()
+        ]
+        return told + [message("change", each, self.cursor) for each in changes]
 
 
 class NewsDesk:
@@ -87,13 +129,24 @@ class NewsDesk:
         self._task: asyncio.Task[None] | None = None
         self._is_looking = asyncio.Event()  # what changes from now on is told
 
-    async def join(self, reader: NewsReader) -> None:
-        """Once it is back, no change is missed any more."""
+    async def join(self, reader: NewsReader, after: int | None) -> None:
+        """Once it is back, no change is missed any more. `after`: up to where the reader knows them."""
         self._readers.add(reader)
         if self._task is None or self._task.done():
             self._is_looking = asyncio.Event()
             self._task = asyncio.create_task(self._look())
         await self._is_looking.wait()
+        if after is not None:
+            await self._catch_up(reader, after)
+
+    async def _catch_up(self, reader: NewsReader, after: int) -> None:
+        """0 is no place of a reader: it does not know what it has missed."""
+        try:
+            found = await (await self._service.stretto.engine.runs_of()).news(after)
+        except StrettoError:
+            reader.tell((_ALL,), after)
+            return
+        reader.tell(found.run_ids if found.is_whole and after else (_ALL,), found.cursor)
 
     def leave(self, reader: NewsReader) -> None:
         self._readers.discard(reader)
@@ -112,36 +165,111 @@ class NewsDesk:
             if found is not None:
                 is_first = cursor is None and not self._is_looking.is_set()
                 changed = found.run_ids if found.is_whole and cursor is not None else (_ALL,)
-                if changed and not is_first:
-                    for reader in self._readers:
-                        reader.tell(changed, found.cursor)
+                for reader in self._readers:
+                    reader.tell(() if is_first else changed, found.cursor)
                 cursor = found.cursor
             self._is_looking.set()  # where the store cannot be read, no request waits for it
             await asyncio.sleep(_POLL_SECONDS)
 
 
-async def tell_changes(service: Service, desk: NewsDesk, is_behind: bool) -> AsyncIterator[bytes]:
-    """The messages of one stream. `is_behind`: the reader was here before, and may have missed some."""
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A step that a reader watches. `after`: the last event of its run that the reader knows."""
+
+    after: int
+    run_id: str
+    step: str  # empty: the run alone
+
+
+class _Follower:
+    """Tells one reader at once what happens in one run, until the run has ended."""
+
+    def __init__(self, service: Service, reader: NewsReader, followed: Followed) -> None:
+        self._service, self._reader, self._followed = service, reader, followed
+
+    async def follow(self) -> None:
+        try:
+            await self._follow()
+        except StrettoError:  # the store is busy or damaged: the routes of the run say so
+            self._reader.tell_followed(self._followed.run_id)
+
+    async def _follow(self) -> None:
+        run_id, after = self._followed.run_id, self._followed.after
+        if not await _is_going_on(self._service, run_id, after):
+            self._reader.tell_followed(run_id)  # it may have ended since the reader looked
+            return
+        with self._feed(after) as feed:
+            while not (feed.has_ended or feed.fault):
+                await feed.wait(after, _BATCH_SECONDS * 10)
+                if rows := await feed.after(after):
+                    self._tell(rows)
+                    after = rows[-1][0]
+                    await asyncio.sleep(_BATCH_SECONDS)
+
+    @contextmanager
+    def _feed(self, after: int) -> "Iterator[RunFeed]":
+        run_id, reader = self._followed.run_id, self._reader
+        feed = self._service.feeds.setdefault(run_id, RunFeed(self._service, run_id))
+        feed.join(after, was_over=False)
+        reader.followed.add(run_id)
+        try:
+            yield feed
+        finally:
+            reader.followed.discard(run_id)
+            reader.tell_followed(run_id)  # its end, or what the desk now tells
+            feed.leave()
+
+    def _tell(self, rows: list[Row]) -> None:
+        spoken, others = [], 0
+        for seq, piece in rows:
+            _, is_speech, event = piece.partition(_SPOKE)
+            others += not is_speech
+            if is_speech and json.loads(event)["attempt"]["step"] == self._followed.step:
+                spoken.append(f'{{"seq": {seq}, {event.decode().strip()[1:]}')
+        run_id, last = self._followed.run_id, rows[-1][0]
+        if spoken:
+            place = f'"run_id": {json.dumps(run_id)}, "seq": {last}'
+            self._reader.tell_words(f'{{{place}, "spoken": [{", ".join(spoken)}]}}')
+        if others:
+            self._reader.tell_followed(run_id, last)
+
+
+async def _is_going_on(service: Service, run_id: str, after: int) -> bool:
+    """Whether it is a run that has not ended, and has that event."""
+    runs = await service.stretto.engine.runs_of()
+    row = await runs.row(RunId(run_id))
+    if row is None or row.ended_at is not None:
+        return False
+    return bool(await service.stretto.open(run_id).page(after=max(0, after - 1), limit=1))
+
+
+async def tell_changes(
+    service: Service, desk: NewsDesk, after: int | None, followed: list[Followed]
+) -> AsyncIterator[bytes]:
+    """The messages of one stream. `after`: where the reader was before; None: it begins here."""
     reader = NewsReader()
     service.open_streams += 1
+    followers: list[asyncio.Task[None]] = []
     try:
-        await desk.join(reader)
-        yield message("alive", "{}")
-        if is_behind:
-            yield message("change", json.dumps({"run_id": _ALL}))
+        await desk.join(reader, after)
+        yield message("alive", "{}", reader.cursor)
+        followers += [
+            asyncio.create_task(_Follower(service, reader, each).follow()) for each in followed
+        ]
         while True:
             try:
                 async with asyncio.timeout(_ALIVE_SECONDS):
                     is_serving = await service.until(reader.news.wait())
             except TimeoutError:
-                yield message("alive", "{}")
+                yield message("alive", "{}", reader.cursor)
                 continue
             if not is_serving:
                 return
-            for run_id in reader.take():
-                yield message("change", json.dumps({"run_id": run_id}), reader.cursor)
+            yield b"".join(reader.take())
     finally:
         service.open_streams -= 1
+        for each in followers:
+            each.cancel()
         desk.leave(reader)
 
 
@@ -155,11 +283,31 @@ async def stream_changes(
     request: Request,
     service: TheService,
     after: Annotated[str | None, Query(max_length=40)] = None,
+    follow: Annotated[
+        list[str], Query(description="SEQ:RUN:STEP, to be told of it at once, with its words")
+    ] = [],  # noqa: B006
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Which runs change, as it happens. A reader that comes again (Last-Event-ID or `after`) is told
-    first that any run may have changed."""
+    first what has changed since; any run may have, where that is not known any more."""
     if service.desk is None:
         service.desk = NewsDesk(service)
-    is_behind = bool(after or last_event_id)
-    return EventStream(request, tell_changes(service, service.desk, is_behind))
+    if len(follow) > _MOST_FOLLOWED:
+        raise InvalidUsage(f"one stream follows {_MOST_FOLLOWED} steps at the most")
+    followed = [_followed(each) for each in follow]
+    written = last_event_id or after
+    place = None if not written else int(written) if _is_place(written) else 0
+    return EventStream(request, tell_changes(service, service.desk, place, followed))
+
+
+def _followed(written: str) -> Followed:
+    seq, _, rest = written.partition(":")
+    run_id, colon, step = rest.partition(":")
+    if not (_is_place(seq) and run_id and colon):
+        hint = "such as follow=41:RUN:STEP, where 41 is the `cursor` of the run"
+        raise InvalidUsage(f"follow={written[:60]} is no step of a run", hint=hint)
+    return Followed(int(seq), run_id, step)
+
+
+def _is_place(written: str) -> bool:
+    return written.isascii() and written.isdecimal() and len(written) <= 15

@@ -41,6 +41,7 @@ from stretto.server.bodies import (
     RunAnswer,
     RunBody,
     RunBudget,
+    RunChanges,
     RunsAnswer,
     Started,
     TaskBody,
@@ -65,6 +66,7 @@ from stretto.vocabulary.statuses import INTERRUPTED
 router = new_router("runs")
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
 _TRIGGER = "http"
+_MOST_TOUCHES = 5_000  # events that are looked through for the steps that they are about
 _OF_STARTS: dict[int | str, dict[str, Any]] = {
     200: {"model": ReportAnswer, "description": "The report; or what a dry run found"},
     202: {"model": Started, "description": "It has started; the request did not wait for its end"},
@@ -230,7 +232,28 @@ def _since(written: str | None, now: float) -> float | None:
 @router.get("/api/runs/{run_id}", dependencies=[VIEWER], response_model=RunAnswer)
 async def show_run(run_id: str, service: TheService) -> JsonAnswer:
     """How the run stands: its report until now, what it began with, and its steps as planned."""
-    return JsonAnswer(await whole_run(service, run_id))
+    whole = await whole_run(service, run_id)
+    service.told.note(whole)
+    return JsonAnswer(whole)
+
+
+@router.get("/api/runs/{run_id}/changes", dependencies=[VIEWER], response_model=RunChanges)
+async def show_changes(
+    run_id: str, service: TheService, after: Annotated[int, Query(ge=0, le=2**53)]
+) -> JsonAnswer:
+    """What of a run is otherwise than in the answer whose `cursor` was `after`: the fields that have
+    changed, and of `steps` and `standing.steps` those steps alone. `touched`: steps with new events.
+    `since`: 0 where that answer is not known any more, and all of the run is told."""
+    whole = await whole_run(service, run_id)
+    rows = await service.stretto.open(run_id).page(after=after, limit=_MOST_TOUCHES)
+    touched = {step_of(row.event) for row in rows} & whole["steps"].keys()
+    return JsonAnswer(await asyncio.to_thread(service.told.changes, whole, after, touched))
+
+
+def step_of(event: object) -> str:
+    """The step that an event is about; empty: none."""
+    attempt = getattr(event, "attempt", None)
+    return getattr(attempt, "step", None) or getattr(event, "step", None) or ""
 
 
 async def whole_run(service: Service, run_id: str) -> dict[str, Any]:

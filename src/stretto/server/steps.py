@@ -74,9 +74,8 @@ async def show_step(
         "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
         "transcript": [{**asdict(each), "text": hide(each.text)} for each in entries],
     }
-    return JsonAnswer(
-        {"ok": True, "run_id": run_id, "step": step, **shown, "diff": diff, "artifacts": artifacts}
-    )
+    place = {"ok": True, "run_id": run_id, "step": step, "cursor": history.last_seq}
+    return JsonAnswer({**place, **shown, "diff": diff, "artifacts": artifacts})
 
 
 def _parts(step: StepState, part: str | None) -> dict[str, object]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 router = new_router("events")
 _PING_SECONDS = 15.0
 _POLL_SECONDS = 0.25  # of a run that another process drives, or nobody
+_READ_ALONG_SECONDS = 2.0  # that one look at a run counts for
 _SLOW_SECONDS = 20.0  # that a reader may leave a full buffer unread
 _ABORT_SECONDS = 10.0  # that a dropped reader has to read the notice
 _MOST_ROWS = 200  # that are read for one reader at once
@@ -126,7 +127,9 @@ class RunFeed:
                 if rows:
                     self.wake()
                 elif not self.has_ended:
-                    await self._service.stretto.open(self._run_id).news(_POLL_SECONDS)
+                    run = self._service.stretto.open(self._run_id)
+                    run.follow(_READ_ALONG_SECONDS)
+                    await run.news(_POLL_SECONDS)
         except StrettoError as error:
             self.fault = error.with_hint
         finally:

@@ -64,7 +64,7 @@ class MemoryJournal:
         if self._capacity is not None:
             self._capacity -= self._fitting(rows)
         run.rows += rows
-        self._appended += [run_id] * len(rows)
+        self._appended += [run_id for event in events if type(event) is not ModelSpoke]
         for event in events:
             if type(event) in _LISTED:
                 run.listed = _update_row(run.listed, event, run_id)

@@ -299,9 +299,10 @@ def _news(db: sqlite3.Connection, after: int | None) -> RunNews:
         return RunNews(last, ())
     if after > last:
         return RunNews(last, (), is_whole=False)
-    sql = """
+    sql = f"""
         SELECT DISTINCT run_id FROM events JOIN runs ON runs.id = events.run
         WHERE events.rowid > ? AND events.rowid <= ?
+            AND substr(event, 1, {len(_SPEECH)}) != '{_SPEECH}'
         """
     return RunNews(last, tuple(RunId(row[0]) for row in db.execute(sql, (after, last))))
 
