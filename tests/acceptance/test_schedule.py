@@ -32,6 +32,29 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_triggers_are_changed_by_the_options_that_they_were_added_with(folder: Path) -> None:
+    (folder / "second").mkdir()
+    watch = ("--watch", "inbox", "--input-for-file", "file")
+    succeeded(stretto(folder, "schedule", "add", "in", "f", *watch, "--json"))
+    change = (
+        "schedule",
+        "change",
+        "in",
+        "--watch",
+        "second",
+        "--pattern",
+        "*.md",
+        "--settle",
+        "5s",
+    )
+    made = succeeded(stretto(folder, *change, "--json"))["schedule"]
+    assert (made["folder"], made["pattern"]) == (str(folder.resolve() / "second"), "*.md")
+    assert (made["settle_seconds"], made["input"], made["overlap"]) == (5.0, "file", "queue")
+    refused(stretto(folder, "schedule", "change", "in", "--cron", "0 1 * * *", "--json"), "usage")
+    refused(stretto(folder, "schedule", "change", "nobody", "--json"), "not_found")
+    assert stretto(folder, "schedule", "change", "in", "--overlap", "skip").out == "in: changed\n"
+
+
 def test_a_schedule_is_added_shown_run_and_removed(folder: Path) -> None:
     add = ("schedule", "add", "nightly", "w", "--cron", "30 2 * * *", "--zone", "Europe/Berlin")
     assert succeeded(stretto(folder, *add, "--json"))["schedule"]["missed"] == "once"

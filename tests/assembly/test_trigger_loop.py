@@ -227,6 +227,65 @@ def test_files_fire_once_they_have_settled_and_once_for_each_version(tmp_path: P
     asyncio.run(main())
 
 
+FILED = (
+    "name: f\ninputs: [{name: file, type: file_path, required: true}, {name: other, type: file_path}]\n"
+    'steps: [{id: a, subagent: writer, prompt: "{{inputs.file}} {{inputs.other}}"}]\n'
+)
+
+
+def test_a_watched_folder_is_changed_and_files_that_are_there_count_if_asked(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        for path in ("inbox/a.txt", "second/b.txt", "second/c.md"):
+            write(tmp_path, path, "here before")
+        write(tmp_path, "workflows/f.yaml", FILED)
+        async with bench(tmp_path) as it:
+            given = {"settle_seconds": 0.05, "overlap": "allow"}
+            await it.triggers.add_folder("in", "f", "inbox", input="file", pattern="*.txt", **given)
+            made = await it.triggers.change("in", folder="second")
+            assert made.folder == str(tmp_path.resolve() / "second")
+            assert await _look(it) == []
+            write(tmp_path, "inbox/new.txt", "in the folder that it watched before")
+            write(tmp_path, "second/new.txt", "in the one that it watches now")
+            assert await _look(it) == ["second/new.txt"]
+            await it.triggers.change("in", pattern="*")
+            assert await _look(it) == []
+            write(tmp_path, "second/c.md", "changed since")
+            assert await _look(it) == ["second/c.md"]
+            await it.triggers.change("in", folder="inbox", pattern="n*", existing=True)
+            assert await _look(it) == ["inbox/new.txt"]
+            await it.triggers.change("in", input="other", inputs={"file": "inbox/a.txt"})
+            write(tmp_path, "inbox/next.txt", "one")
+            await it.at(0)
+            await asyncio.sleep(0.08)
+            await it.at(0)
+            assert [fire.inputs for fire in it.told] == [{"other": "inbox/next.txt"}]
+            for wrong in ({"folder": "/tmp"}, {"folder": "nowhere"}, {"input": "nobody"}):
+                with pytest.raises(InvalidUsage):
+                    await it.triggers.change("in", **wrong)
+            assert (await it.triggers.show("in")).input == "other"
+
+    asyncio.run(main())
+
+
+def test_a_file_that_has_just_come_is_waited_for_through_a_change(tmp_path: Path) -> None:
+    async def main() -> None:
+        (tmp_path / "inbox").mkdir()
+        write(tmp_path, "workflows/f.yaml", FILED)
+        async with bench(tmp_path) as it:
+            given = {"settle_seconds": 0.05, "overlap": "allow"}
+            await it.triggers.add_folder("in", "f", "inbox", input="file", pattern="*.txt", **given)
+            write(tmp_path, "inbox/new.txt", "one")
+            await it.at(0)
+            await it.triggers.change("in", pattern="*")
+            await asyncio.sleep(0.08)
+            await it.at(0)
+            assert [fire.inputs["file"] for fire in it.told] == ["inbox/new.txt"]
+
+    asyncio.run(main())
+
+
 async def _look(it: Bench) -> list[object]:
     await it.at(0)
     await asyncio.sleep(0.08)

@@ -85,6 +85,17 @@ def test_it_knows_the_time_of_the_run(wrap: Callable[[Witness], Witness]) -> Non
     assert statuses(play(wrap, story)[0]) == {"look": "succeeded"}
 
 
+def test_it_knows_whether_somebody_reads_along(wrap: Callable[[Witness], Witness]) -> None:
+    async def story(request: AttemptRequest, witness: Witness, stage: Stage) -> None:
+        assert not witness.is_followed()
+        stage.made[-1].follow(RUN, 60)
+        assert witness.is_followed()
+        stage.made[-1].follow(RUN, 0)
+        assert not witness.is_followed()
+
+    assert statuses(play(wrap, story)[0]) == {"look": "succeeded"}
+
+
 def test_what_is_recorded_is_durable_before_anything_follows_from_it(
     wrap: Callable[[Witness], Witness],
 ) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from stretto.playbooks.choice import ChoiceLimits, choose
-from stretto.playbooks.library import Library
+from stretto.playbooks.library import Library, open_library
+from stretto.playbooks.store import PlaybookUse
+from stretto.registry.folders import Folder
 from stretto.text.terms import terms
 from support.playbooks import (
     HELD_OUT,
@@ -116,6 +118,25 @@ def test_of_two_folders_with_one_name_the_one_that_does_not_count_is_told(tmp_pa
         assert listed == [("tune", ""), ("tune", said)]
         assert opened.named("tune").description == "Tuning of two."
         assert [each.playbook.description for each in opened.search("tuning")] == ["Tuning of two."]
+
+
+def test_the_steps_that_used_it_are_known_newest_first_and_each_once(tmp_path: Path) -> None:
+    write_skill(tmp_path, "deploy", "How to deploy.")
+    calendar = Calendar()
+    roots = (Folder(tmp_path / "playbooks", "user"),)
+    with open_library(tmp_path / "p.db", roots, calendar.now) as opened:
+        opened.refresh()
+        for number in range(300):
+            opened.count_use(["deploy"], PlaybookUse(f"run-{number:03}", "a"))
+            calendar.pass_days(0.001)
+        opened.count_use(["deploy"], PlaybookUse("run-250", "a"))
+        found = opened.named("deploy")
+        used = opened.store.uses_of(found.id, 1_000)
+        assert found.uses == 301
+        assert [each.run_id for each in used[:3]] == ["run-250", "run-299", "run-298"]
+        assert len(used) == len({each.run_id for each in used}) == 200
+        opened.count_use(["deploy"])  # by nobody's step
+        assert len(opened.store.uses_of(found.id, 1_000)) == 200
 
 
 def test_a_folder_that_changes_or_goes_is_noticed(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Runs over HTTP: started once, listed, reported, cancelled, run again."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from support.served import PATIENCE_SECONDS, Served
+from support.served import PATIENCE_SECONDS, Served, served
 
 HELLO = {"inputs": {"whom": "Ada"}}
 INLINE = "name: inline\nsteps:\n  - {id: hello, subagent: writer, prompt: Hello.}\n"
@@ -183,6 +184,35 @@ steps:
     assert (two["prompt"], two["part_output"], len(two["attempts"])) == ("Two.", "Hello!", 1)
     assert {each["part"] for each in two["transcript"]} == {"two"}
     assert client.get(path, params={"part": "three"}).status_code == 404
+
+
+PLAYBOOK = """\
+---
+name: greeting-well
+description: How to say hello to a guest warmly
+---
+Say hello to the guest warmly, by name.
+"""
+
+
+def test_a_playbook_names_the_runs_that_used_it_however_many_came_after(tmp_path: Path) -> None:
+    place = tmp_path / "playbooks" / "greeting-well"
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(PLAYBOOK)
+    (tmp_path / "script.yaml").write_text("default: Hello!\n")
+    recipes = {
+        "greet": "name: greet\nsteps: [{id: a, subagent: writer, prompt: Say hello to the guest warmly.}]\n",
+        "other": "name: other\nsteps: [{id: b, subagent: writer, prompt: Count stones.}]\n",
+    }
+    with served(tmp_path, recipes, {"STRETTO_MODEL": f"scripted:{tmp_path}/script.yaml"}) as at:
+        client = at.client()
+        run = client.post("/api/workflows/greet/run", json={}).json()["run_id"]
+        for _ in range(55):
+            assert client.post("/api/workflows/other/run", json={}).json()["ok"]
+        shown = client.get("/api/playbooks/greeting-well").json()
+        used = [(each["run_id"], each["workflow"], each["step"]) for each in shown["used_by"]]
+        assert used == [(run, "greet", "a")]
+        assert shown["playbook"]["uses"] == 1
 
 
 def test_a_step_is_kept_as_a_playbook_that_says_where_it_is_from(server: Served) -> None:

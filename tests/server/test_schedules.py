@@ -165,6 +165,22 @@ def test_an_expression_is_said_in_words_with_its_next_fires(server: Served) -> N
         assert (answer.status_code, answer.json()["error"]["kind"]) == (422, "usage")
 
 
+def test_a_watched_folder_is_changed(server: Served) -> None:
+    client = server.client()
+    for name in ("inbox", "second"):
+        (server.folder / name).mkdir(exist_ok=True)
+    body = {"name": "watching", "workflow": "greet", "folder": "inbox", "input": "whom"}
+    assert client.post("/api/folders", json=body).status_code == 201
+    wanted = {"folder": "second", "pattern": "*.md", "existing": True}
+    changed = client.put("/api/schedules/watching", json=wanted).json()["schedule"]
+    assert changed["folder"] == str((server.folder / "second").resolve())
+    assert (changed["pattern"], changed["input"]) == ("*.md", "whom")
+    for wrong in ({"folder": "nowhere"}, {"input": "nobody"}, {"pattern": None}):
+        assert client.put("/api/schedules/watching", json=wrong).status_code == 422, wrong
+    assert client.get("/api/schedules/watching").json()["schedule"] == changed
+    assert client.delete("/api/schedules/watching").status_code == 200
+
+
 def test_a_trigger_is_changed_and_keeps_what_it_fired(server: Served) -> None:
     client = server.client()
     body = {"name": "changing", "workflow": "greet", "cron": "0 6 * * *", **HELLO}
@@ -182,4 +198,5 @@ def test_a_trigger_is_changed_and_keeps_what_it_fired(server: Served) -> None:
     ):
         assert client.put("/api/schedules/changing", json=wrong).status_code in (404, 422), wrong
     assert client.get("/api/schedules/changing").json()["schedule"]["cron"] == "30 7 * * 1"
+    assert client.put("/api/schedules/changing", json={"folder": "inbox"}).status_code == 422
     assert client.delete("/api/schedules/changing").status_code == 200

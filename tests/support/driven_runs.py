@@ -81,11 +81,13 @@ class Stage:
         self.plan = plan_of(recipe) if isinstance(recipe, str) else recipe
         self.clock = VirtualClock()
         self.log: list[str] = []
+        self.made: list[Runs] = []
         self.store = Journal(self.clock, self.log)
         self.runner = Counting(script, self.clock, self.log)
 
     def runs(self) -> Runs:
-        return Runs(self.store, self.clock, owner=this_process())
+        self.made.append(Runs(self.store, self.clock, owner=this_process()))
+        return self.made[-1]
 
     def do(self, main: Coroutine[Any, Any, T]) -> T:
         return self.clock.run(main)

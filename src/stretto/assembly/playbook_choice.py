@@ -108,13 +108,14 @@ def _has_folders(folder: Path) -> bool:
 def make_load_tool(settings: "Settings", request: "AttemptRequest") -> "Tool":
     """The tool load_playbook of one attempt."""
     from stretto.adapters.tools.load_playbook import LoadedPlaybook, load_playbook
+    from stretto.playbooks.store import PlaybookUse
 
     def load(name: str, file: str) -> LoadedPlaybook | None:
         try:
             with open_playbooks(settings, time.time) as library:
                 found = library.named(name)
                 text = library.store.file_text(found.id, file) if file else found.body
-                library.count_use([name])
+                library.count_use([name], PlaybookUse(request.run_id, request.step))
                 return LoadedPlaybook(found.digest, text, found.files)
         except NotFound:
             return None
@@ -140,10 +141,12 @@ class CountedRunner:
         if request.playbooks:
             import asyncio  # a plan is equipped without a loop
 
-            await asyncio.to_thread(self._count, request.playbooks, witness.now())
+            await asyncio.to_thread(self._count, request, witness.now())
         return await self._runner.run(request, witness)
 
-    def _count(self, names: tuple[str, ...], at: float) -> None:
+    def _count(self, request: "AttemptRequest", at: float) -> None:
+        from stretto.playbooks.store import PlaybookUse
+
         # How often a playbook was used is no reason for a step to fail.
         with suppress(StrettoError), open_playbooks(self._settings, lambda: at) as library:
-            library.count_use(names)
+            library.count_use(request.playbooks, PlaybookUse(request.run_id, request.step))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stretto.playbooks.curation import CurationStep, EmittedSkill
     from stretto.playbooks.library import FoundPlaybook, Library
     from stretto.playbooks.playbook import Playbook
-    from stretto.playbooks.store import AuditEntry
+    from stretto.playbooks.store import AuditEntry, PlaybookUse
 
 _T = TypeVar("_T")
 
@@ -137,10 +137,18 @@ class Playbooks:
         check_text(name=name)
         return await self._with(lambda library: library.restore(name, user_name()))
 
-    async def audit(self, limit: int = 100) -> "tuple[AuditEntry, ...]":
-        """Who changed what, newest first."""
+    async def audit(self, limit: int = 100, name: str = "") -> "tuple[AuditEntry, ...]":
+        """Who changed what, newest first. `name`: that playbook alone."""
         check_number("limit", limit)
-        return await self._with(lambda library: tuple(library.store.audit(limit)))
+        return await self._with(lambda library: tuple(library.store.audit(limit, name)))
+
+    async def uses(self, name: str, limit: int = 100) -> "tuple[PlaybookUse, ...]":
+        """The steps that it was given to, newest first. Raises NotFound."""
+        check_text(name=name)
+        check_number("limit", limit)
+        return await self._with(
+            lambda library: tuple(library.store.uses_of(library.named(name).id, limit))
+        )
 
     async def curate(self, *, dry_run: bool = False) -> "tuple[CurationStep, ...]":
         """Prune what nobody uses, merge what says the same. Pinned ones are not touched."""

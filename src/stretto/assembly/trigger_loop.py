@@ -173,10 +173,9 @@ class TriggerLoop:
             )
             for name, version in sorted(ready.items())
         ]
-        if ready:
-            store.record(trigger.name, fires, seen=ready)
-        if gone := [name for name in seen if name not in found]:
-            store.forget_seen(trigger.name, gone)
+        gone = [name for name in seen if name not in found]
+        if ready or gone:
+            store.record_files(trigger, fires, ready, gone)
 
     def _path(self, trigger: Trigger, name: str) -> str:
         project = self._engine.project.settings.project.resolve()

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,11 +45,10 @@ if TYPE_CHECKING:
     from stretto.triggers.store import TriggerStore
 
 _LONGEST_NAME = 64
-# Which files a folder has seen goes by its folder and its pattern, so those stay.
 _CHANGEABLE = {
     "schedule": ("cron", "zone", "missed"),
     "webhook": ("mapping",),
-    "folder": ("settle_seconds",),
+    "folder": ("folder", "pattern", "input", "settle_seconds"),
 }
 _LONGEST_SETTLE_SECONDS = 3600.0
 _T = TypeVar("_T")
@@ -164,22 +164,32 @@ class Triggers:
         `input` gets the file's path. A file counts once it has not changed for a while. `existing`:
         those that are there now count too. Raises as `add_schedule` does.
         """
-        check_text(input=input, pattern=pattern)
-        if not 0 < settle_seconds <= _LONGEST_SETTLE_SECONDS:
-            raise InvalidUsage("settle_seconds must be from 0 to 3600")
         trigger = self._make("folder", name, workflow, inputs, overlap, permission)
-        trigger = replace(
-            trigger, folder=str(folder), pattern=pattern, settle_seconds=settle_seconds, input=input
+        trigger = await self._placed(
+            replace(
+                trigger,
+                folder=str(folder),
+                pattern=pattern,
+                settle_seconds=settle_seconds,
+                input=input,
+            )
         )
+        seen = {} if existing else await asyncio.to_thread(_versions, trigger)
+        return await self._add(trigger, seen=seen)
+
+    async def _placed(self, trigger: Trigger) -> Trigger:
+        """With its folder whole. Raises InvalidUsage."""
+        check_text(folder=trigger.folder, input=trigger.input, pattern=trigger.pattern)
+        if not 0 < trigger.settle_seconds <= _LONGEST_SETTLE_SECONDS:
+            raise InvalidUsage("settle_seconds must be from 0 to 3600")
         project = self._engine.project.settings.project
         place = await asyncio.to_thread(check_folder, trigger, project)
         if self._takes_file(trigger) and not place.is_relative_to(project.resolve()):
             raise InvalidUsage(
-                f"{place} is outside the workspace, and '{input}' takes a file of it",
+                f"{place} is outside the workspace, and '{trigger.input}' takes a file of it",
                 hint="watch a folder of the project, or make it an input of type string",
             )
-        seen = {} if existing else await asyncio.to_thread(versions_in, place, pattern)
-        return await self._add(replace(trigger, folder=str(place)), seen=seen)
+        return replace(trigger, folder=str(place))
 
     def _takes_file(self, trigger: Trigger) -> bool:
         declared = self._recipe(trigger.workflow).inputs
@@ -195,11 +205,14 @@ class Triggers:
 
     async def change(self, name: str, **settings: Any) -> Trigger:
         """Set a trigger otherwise, by the names that `add_…` takes; what is not named stays. Its fires stay
-        on record, and nothing is made up for that it would have fired before.
+        on record, and nothing is made up for that it would have fired before. Files that are in another
+        folder already, or that another pattern takes in, count with `existing` alone.
 
         Raises InvalidUsage, InvalidInputs and NotFound.
         """
         before = await self.show(name)
+        is_folder = before.kind == "folder"
+        existing = bool(settings.pop("existing", False)) if is_folder else False
         allowed = {*_CHANGEABLE[before.kind], "workflow", "inputs", "overlap", "permission"}
         if unknown := sorted(settings.keys() - allowed):
             hint = f"it has {listed(sorted(allowed))}"
@@ -210,7 +223,9 @@ class Triggers:
             before.kind, name, known.pop("workflow"), known.pop("inputs"),
             known.pop("overlap"), known.pop("permission"),
         )  # fmt: skip
-        kept = replace(before, **known)
+        kept = replace(
+            before, **{**known, **({"folder": str(known["folder"])} if is_folder else {})}
+        )
         trigger = replace(
             kept, workflow=made.workflow, inputs=made.inputs, overlap=made.overlap,
             permission=made.permission, decided_until=made.decided_until,
@@ -218,8 +233,11 @@ class Triggers:
         if trigger.kind == "schedule":
             check_text(cron=trigger.cron, zone=trigger.zone)
             await asyncio.to_thread(CronSchedule(trigger.cron, trigger.zone).check)
+        trigger = await self._placed(trigger) if is_folder else trigger
         await self._check(trigger)
-        await self.with_store(lambda store: store.change(trigger))
+        await self.with_store(
+            lambda store: store.change(trigger, _still_seen(store, before, trigger, existing))
+        )
         return await self.show(name)
 
     async def remove(self, name: str) -> None:
@@ -357,6 +375,27 @@ class Triggers:
                 return work(store)
 
         return await asyncio.to_thread(do)
+
+
+def _versions(trigger: Trigger) -> dict[str, str]:
+    return versions_in(Path(trigger.folder), trigger.pattern)
+
+
+def _still_seen(
+    store: "TriggerStore", before: Trigger, now: Trigger, existing: bool
+) -> dict[str, str] | None:
+    """What a folder counts as seen once it is set otherwise; None: nothing has changed about that."""
+    if (before.folder, before.pattern) == (now.folder, now.pattern):
+        return None
+    there = _versions(now)
+    known = store.seen(now.name) if before.folder == now.folder else {}
+    if existing:
+        return known
+    # A file that both patterns take in may have come just now: it is waited for as before.
+    waited = {
+        name for name in there if before.folder == now.folder and fnmatchcase(name, before.pattern)
+    }
+    return {**{name: it for name, it in there.items() if name not in waited}, **known}
 
 
 def _next(trigger: Trigger, now: float, count: int) -> tuple[float, ...]:

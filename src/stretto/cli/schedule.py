@@ -129,6 +129,45 @@ def _print_added(added: "Trigger | AddedWebhook", as_json: bool) -> None:
         say("  The secret is shown this once: give it to the sender, who signs with it.")
 
 
+@command.command("change")
+@click.argument("name")
+@click.option("--workflow", help="Start another saved workflow.")
+@click.option("--cron", metavar="EXPR", help="A schedule: at these times.")
+@click.option("--zone", help="A schedule: by the clock of this time zone.")
+@click.option(
+    "--missed", type=click.Choice(MISSED), help="A schedule: times at which no server ran."
+)
+@click.option(
+    "--map", "mapped", multiple=True, metavar="INPUT=TEMPLATE", help="A webhook: all that it takes."
+)
+@click.option("--watch", "folder", metavar="FOLDER", help="A watched folder: another one.")
+@click.option(
+    "--input-for-file", "input", metavar="INPUT", help="The input that gets the file's path."
+)
+@click.option("--pattern", help="Only files with such names.")
+@click.option("--settle", help="How long a file must stay as it is.")
+@click.option("--existing", is_flag=True, default=None, help="Files that are there now count too.")
+@click.option("--overlap", type=click.Choice(OVERLAP), help="While its last run goes on.")
+@permission_option
+@input_options
+@json_option
+def change(
+    name: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, **said: Any
+) -> None:
+    """Set one otherwise; what is not named stays, and so does what it has fired."""
+    own = ("workflow", "cron", "zone", "missed", "folder", "input", "pattern", "existing")
+    settings = _pick_given(said, *own, "overlap", "permission")
+    settings |= {"mapping": _mapping(said["mapped"])} if said["mapped"] else {}
+    settings |= {"settle_seconds": _seconds(said["settle"])} if said["settle"] else {}
+    given = given_inputs(pairs, input_json)
+
+    async def work(triggers: "Triggers") -> Trigger:
+        more = {"inputs": {**(await triggers.show(name)).inputs, **given}} if given else {}
+        return await triggers.change(name, **settings, **more)
+
+    _print_done(_do(work), "changed", as_json)
+
+
 @command.command("list")
 @json_option
 def list_triggers(as_json: bool) -> None:

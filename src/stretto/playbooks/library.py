@@ -19,7 +19,7 @@ from stretto.playbooks.playbook import (
     skill_folders,
     stamp_of,
 )
-from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore
+from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore, PlaybookUse
 from stretto.problems.errors import NotFound
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
@@ -191,12 +191,12 @@ class Library:
             self.store.note(self.now(), "add", name, str(source), by)
         return self.named(name)
 
-    def count_use(self, names: Iterable[str]) -> None:
-        """They were given to somebody now."""
+    def count_use(self, names: Iterable[str], by: PlaybookUse | None = None) -> None:
+        """They were given to somebody now. `by`: the step, if it was one."""
         wanted = tuple(names)
         used = [each.id for each in self._counting(self.store.every(self._layers, *wanted))]
         with self.store.change():
-            self.store.count_use(used, self.now())
+            self.store.count_use(used, self.now(), by)
 
     def search(self, query: str, most: int = 10) -> list[FoundPlaybook]:
         """The best first."""

@@ -24,6 +24,7 @@ EMITTED = ""  # the root of playbooks that lie in no folder
 # A word of a name or a description is another word than the same one in a body: it says more, and it
 # stands in fewer playbooks, so that the few that matter are found without reading the many.
 HEAD, BODY = "h", "b"
+_MOST_USES = 200  # that are kept of one playbook, the newest ones
 _CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 # One script a version: never change one that was released. No statement may hold a semicolon.
 _MIGRATIONS = (
@@ -68,6 +69,16 @@ _MIGRATIONS = (
         by TEXT NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE uses (
+        playbook INTEGER NOT NULL REFERENCES playbooks (id) ON DELETE CASCADE,
+        run_id TEXT NOT NULL,
+        step TEXT NOT NULL,
+        at REAL NOT NULL, -- the last time, of a step that was given it several times
+        PRIMARY KEY (playbook, run_id, step)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX uses_by_time ON uses (playbook, at)
+    """,
 )
 _COLUMNS = (
     "id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses, "
@@ -82,6 +93,15 @@ class AuditEntry:
     name: str
     why: str
     by: str  # the user's name; empty: curation
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookUse:
+    """A step that was given it."""
+
+    run_id: str
+    step: str
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +202,22 @@ class PlaybookStore:
         names = ", ".join(f"{name} = ?" for name in values)
         self._db.execute(f"UPDATE playbooks SET {names} WHERE id = ?", (*values.values(), id))
 
-    def count_use(self, ids: Iterable[int], now: float) -> None:
+    def count_use(self, ids: Sequence[int], now: float, by: PlaybookUse | None = None) -> None:
         statement = "UPDATE playbooks SET uses = uses + 1, last_used_at = max(?, coalesce(last_used_at, 0)) WHERE id = ?"
         self._db.executemany(statement, ((now, id) for id in ids))
+        if by is None:
+            return
+        statement = """INSERT INTO uses VALUES (?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"""
+        self._db.executemany(statement, ((id, by.run_id, by.step, now) for id in ids))
+        forget = """DELETE FROM uses WHERE playbook = :id AND at < (SELECT at FROM uses
+            WHERE playbook = :id ORDER BY at DESC LIMIT 1 OFFSET :most)"""
+        self._db.executemany(forget, ({"id": id, "most": _MOST_USES - 1} for id in ids))
+
+    def uses_of(self, id: int, most: int) -> list[PlaybookUse]:
+        """Newest first."""
+        found = "SELECT run_id, step, at FROM uses WHERE playbook = ? ORDER BY at DESC, run_id DESC LIMIT ?"
+        return [PlaybookUse(*row) for row in self._db.execute(found, (id, most))]
 
     def add_uses(self, id: int, other: int) -> None:
         """Count the uses of another playbook, which this one takes the place of."""
@@ -195,6 +228,8 @@ class PlaybookStore:
                FROM playbooks AS o WHERE playbooks.id = ? AND o.id = ?""",
             (id, other),
         )
+        moved = "INSERT OR IGNORE INTO uses SELECT ?, run_id, step, at FROM uses WHERE playbook = ?"
+        self._db.execute(moved, (id, other))
 
     def last_time(self, action: str) -> float | None:
         found = "SELECT max(at) FROM audit WHERE action = ?"
@@ -205,10 +240,14 @@ class PlaybookStore:
         insert = "INSERT INTO audit (at, action, name, why, by) VALUES (?, ?, ?, ?, ?)"
         self._db.execute(insert, (at, action, name, why, by))
 
-    def audit(self, most: int) -> list[AuditEntry]:
-        """Newest first."""
-        found = "SELECT at, action, name, why, by FROM audit ORDER BY number DESC LIMIT ?"
-        return [AuditEntry(*row) for row in self._db.execute(found, (most,))]
+    def audit(self, most: int, name: str = "") -> list[AuditEntry]:
+        """Newest first. `name`: what was done with that playbook alone."""
+        only = "WHERE name = :name" if name else ""
+        found = (
+            f"SELECT at, action, name, why, by FROM audit {only} ORDER BY number DESC LIMIT :most"
+        )
+        rows = self._db.execute(found, {"most": most, "name": name})
+        return [AuditEntry(*row) for row in rows]
 
     def others_named(
         self, candidates: Sequence[Playbook], roots: Mapping[str, str]

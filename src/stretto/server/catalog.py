@@ -20,12 +20,12 @@ from stretto.server.answers import JsonAnswer, status_of
 from stretto.server.bodies import ApiAnswer, ListAnswer, ShortText, StrictBody, new_router
 from stretto.server.service import ADMIN, AUTHOR, VIEWER, Service, TheService
 from stretto.text.short import did_you_mean
+from stretto.vocabulary.names import RunId
 
 router = new_router("catalog")
 EMBEDDED = "embedded"
-_MOST_CHANGES = 500  # that are looked through for those of one playbook
-_MOST_RUNS = 50  # likewise, for its uses
-_MOST_USES = 20
+_MOST_CHANGES = 100  # of one playbook
+_MOST_USES = 50
 
 
 @router.get("/api/agents", dependencies=[VIEWER], response_model=ListAnswer)
@@ -103,32 +103,26 @@ async def show_playbook(name: str, service: TheService) -> JsonAnswer:
     `used_by`."""
     found = await service.stretto.playbooks.show(name)
     more = {"body": found.body, "files": list(found.files), "origin": dict(found.origin)}
-    audit = await service.stretto.playbooks.audit(_MOST_CHANGES)
+    audit = await service.stretto.playbooks.audit(_MOST_CHANGES, name)
     return JsonAnswer(
         {
             "ok": True,
             "playbook": {**playbook_as_json(found), **more},
-            "audit": [asdict(each) for each in audit if each.name == name],
-            "used_by": await _uses(service, name) if found.uses else [],
+            "audit": [asdict(each) for each in audit],
+            "used_by": await _uses(service, name),
         }
     )
 
 
 async def _uses(service: Service, name: str) -> list[dict[str, Any]]:
-    """Where it was given to an agent, as far as the newest runs tell, newest first."""
+    """Where it was given to an agent, newest first; runs that were removed since are left out."""
     runs = await service.stretto.engine.runs_of()
     found: list[dict[str, Any]] = []
-    for row in await runs.recent(_MOST_RUNS):
-        try:
-            history = await runs.history(row.run_id)
-        except StrettoError:  # one journal that cannot be read must not hide the others
-            continue
-        found += [
-            {"run_id": row.run_id, "workflow": row.workflow, "step": step.id, "at": row.started_at}
-            for step in history.state.order
-            if any(name in each.playbooks for each in step.attempts)
-        ]
-    return found[:_MOST_USES]
+    for use in await service.stretto.playbooks.uses(name, _MOST_USES):
+        row = await runs.row(RunId(use.run_id))
+        if row is not None:
+            found.append({**asdict(use), "workflow": row.workflow})
+    return found
 
 
 class StepToCapture(StrictBody):

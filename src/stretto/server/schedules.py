@@ -66,7 +66,8 @@ class FolderBody(StrictBody):
 
 class ChangedTrigger(StrictBody):
     """What is to be otherwise; what is not named stays. `cron`, `zone` and `missed` are a schedule's,
-    `mapping` is a webhook's, `settle_seconds` a folder's."""
+    `mapping` is a webhook's; `folder`, `pattern`, `input` and `settle_seconds` are a folder's, and
+    with `existing` files that are in another folder already count too."""
 
     workflow: ShortText | None = None
     inputs: dict[str, Any] | None = None
@@ -76,7 +77,11 @@ class ChangedTrigger(StrictBody):
     zone: ShortText | None = None
     missed: Literal["skip", "once", "all"] | None = None
     mapping: dict[str, str] | None = Field(None, max_length=1000)
+    folder: ShortText | None = None
+    pattern: ShortText | None = None
+    input: ShortText | None = None
     settle_seconds: float | None = Field(None, gt=0, le=3600)
+    existing: bool | None = None
 
 
 class SchedulePreview(StrictBody):

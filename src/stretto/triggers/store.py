@@ -137,13 +137,18 @@ class TriggerStore:
                 raise RefusedToOverwrite(f"there is a '{trigger.name}' already", hint=hint)
             self._see(trigger.name, seen or {})
 
-    def change(self, trigger: Trigger) -> None:
-        """The same one, set otherwise: what it has fired stays on record, and so does its secret."""
+    def change(self, trigger: Trigger, seen: Mapping[str, str] | None = None) -> None:
+        """The same one, set otherwise: what it has fired stays on record, and so does its secret.
+        `seen`: what a folder holds from which on files count; None: they count as before."""
         values = {**_values(trigger), "project": self._project}
         changes = ", ".join(f"{name} = :{name}" for name in _COLUMNS if name != "name")
         with changed(self.db, "the triggers"):
             sql = f"UPDATE triggers SET {changes} WHERE project = :project AND name = :name"
             self.db.execute(sql, values)
+            if seen is not None:
+                sql = "DELETE FROM seen WHERE project = ? AND trigger = ?"
+                self.db.execute(sql, (self._project, trigger.name))
+                self._see(trigger.name, seen)
 
     def remove(self, name: str) -> None:
         with changed(self.db, "the triggers"):
@@ -166,26 +171,48 @@ class TriggerStore:
         name: str,
         fires: Iterable[TriggerFire],
         decided_until: float | None = None,
-        seen: Mapping[str, str] | None = None,
     ) -> list[TriggerFire]:
         """Those of the fires that were not on record, which are on record now."""
-        new: list[TriggerFire] = []
         with changed(self.db, "the triggers"):
             if self._is_gone(name):
                 return []
-            for each in fires:
-                row = (
-                    self._project, name, each.key, each.run_id, each.due_at, each.at, each.status,
-                    each.why, json.dumps(dict(each.inputs)),
-                )  # fmt: skip
-                sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
-                new += [each] if self.db.execute(sql, row).rowcount else []
+            new = self._put_fires(name, fires)
             if decided_until is not None:
                 sql = "UPDATE triggers SET decided_until = ? WHERE project = ? AND name = ?"
                 self.db.execute(sql, (decided_until, self._project, name))
-            self._see(name, seen or {})
-            if new:
-                self._forget_old(name)
+        return new
+
+    def record_files(
+        self,
+        trigger: Trigger,
+        fires: Iterable[TriggerFire],
+        seen: Mapping[str, str],
+        gone: Sequence[str],
+    ) -> None:
+        """What one look at a watched folder has found. Nothing of it, where the trigger watches
+        another folder or other files since."""
+        with changed(self.db, "the triggers"):
+            sql = "SELECT folder, pattern, input FROM triggers WHERE project = ? AND name = ?"
+            now = self.db.execute(sql, (self._project, trigger.name)).fetchone()
+            if now != (trigger.folder, trigger.pattern, trigger.input):
+                return
+            self._put_fires(trigger.name, fires)
+            self._see(trigger.name, seen)
+            rows = [(self._project, trigger.name, path) for path in gone]
+            sql = "DELETE FROM seen WHERE project = ? AND trigger = ? AND path = ?"
+            self.db.executemany(sql, rows)
+
+    def _put_fires(self, name: str, fires: Iterable[TriggerFire]) -> list[TriggerFire]:
+        new: list[TriggerFire] = []
+        for each in fires:
+            row = (
+                self._project, name, each.key, each.run_id, each.due_at, each.at, each.status,
+                each.why, json.dumps(dict(each.inputs)),
+            )  # fmt: skip
+            sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+            new += [each] if self.db.execute(sql, row).rowcount else []
+        if new:
+            self._forget_old(name)
         return new
 
     def _is_gone(self, name: str) -> bool:
@@ -207,12 +234,6 @@ class TriggerStore:
     def seen(self, name: str) -> dict[str, str]:
         sql = "SELECT path, version FROM seen WHERE project = ? AND trigger = ?"
         return dict(self.db.execute(sql, (self._project, name)))
-
-    def forget_seen(self, name: str, paths: Sequence[str]) -> None:
-        with changed(self.db, "the triggers"):
-            rows = [(self._project, name, path) for path in paths]
-            sql = "DELETE FROM seen WHERE project = ? AND trigger = ? AND path = ?"
-            self.db.executemany(sql, rows)
 
     def settle(self, fire: TriggerFire, status: str, why: str = "") -> None:
         """Say what became of a fire."""
