@@ -26,7 +26,7 @@ draft: |
 """
 
 
-PAGES = ("chat", "delegation", "drafts", "goals", "mcp-server", "triggers")
+PAGES = ("chat", "delegation", "drafts", "goals", "mcp-server", "triggers", "tutorial")
 
 
 @pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])

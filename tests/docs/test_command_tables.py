@@ -1,17 +1,16 @@
-"""The tables of commands in both READMEs, and what stands below them, are what the command line is."""
+"""The table of commands in the README, and what stands below it, are what the command line is."""
 
 import re
 from collections.abc import Iterator
 
 import click
-import pytest
 
 from stretto.cli.commands import COMMANDS, commands
 from stretto.problems.errors import StrettoError
 from support.cli import TEMPLATES
 from support.doc_pages import DOCS, ROOT
 
-PAGES = [ROOT / "README.md", DOCS / "README.md"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 NUMBERS = {8: "eight", 9: "nine", 10: "ten", 11: "eleven", 12: "twelve"}
 
 
@@ -50,16 +49,13 @@ def options_of(name: str) -> set[str]:
     return {option for each in found for option in each.opts} | {"--json"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_table_names_every_command_and_no_other(page):
-    table = rows(page.read_text(encoding="utf-8"))
-    assert {name for first, _ in table for name in named(first)} == set(COMMANDS)
+def test_the_table_names_every_command_and_no_other():
+    assert {name for first, _ in rows(README) for name in named(first)} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_table_names_options_that_its_commands_have(page):
+def test_the_table_names_options_that_its_commands_have():
     told = 0
-    for first, rest in rows(page.read_text(encoding="utf-8")):
+    for first, rest in rows(README):
         codes = " ".join(re.findall(r"`([^`]+)`", f"{first} {rest}"))
         written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", codes))
         known = set().union(*(options_of(name) for name in named(first)))
@@ -75,27 +71,23 @@ def test_the_commands_without_json_are_those_that_are_named():
         for name, leaf in leaves(command_of(top), top)
         if not any("--json" in each.opts for each in leaf.params)
     }
-    sentence = re.search(r"All but ([^.]*) take\s+`--json`", PAGES[0].read_text(encoding="utf-8"))
+    sentence = re.search(r"All but ([^.]*) take\s+`--json`", README)
     assert sentence is not None
     assert set(re.findall(r"`(\w+)`", sentence[1])) == without
 
 
 def test_the_number_of_templates_is_told():
-    text = PAGES[0].read_text(encoding="utf-8")
-    assert f"one of {NUMBERS[len(TEMPLATES)]} templates" in text
+    assert f"one of {NUMBERS[len(TEMPLATES)]} templates" in README
     shipped = (ROOT / "src/stretto/bundled/templates").glob("*.yaml")
     assert sorted(TEMPLATES) == sorted(each.stem for each in shipped)
 
 
-def test_every_exit_code_is_in_both_tables():
-    told = [
-        {int(code) for code in re.findall(r"^\| (\d+) \|", page.read_text("utf-8"), re.MULTILINE)}
-        for page in (DOCS / "README.md", DOCS / "runs.md")
-    ]
-    assert told[0] == told[1]
-    assert {each.exit_code for each in every_error(StrettoError)} <= told[0]
-    listed = PAGES[0].read_text(encoding="utf-8").partition("Exit codes:")[2].partition("\n\n")[0]
-    assert {int(code) for code in re.findall(r"\b(\d+)\s+[a-z]", listed)} == told[0]
+def test_every_exit_code_is_in_the_table_and_in_the_readme():
+    runs = (DOCS / "runs.md").read_text(encoding="utf-8")
+    told = {int(code) for code in re.findall(r"^\| (\d+) \|", runs, re.MULTILINE)}
+    assert {each.exit_code for each in every_error(StrettoError)} <= told
+    listed = README.partition("Exit codes:")[2].partition("\n\n")[0]
+    assert {int(code) for code in re.findall(r"\b(\d+)\s+[a-z]", listed)} == told
 
 
 def every_error(kind: type[StrettoError]) -> Iterator[type[StrettoError]]:

@@ -85,13 +85,14 @@ def test_every_page_can_be_reached_from_the_index():
     assert set(DOCS.rglob("*.md")) - seen == set()
 
 
-def test_the_reference_is_up_to_date():
-    script = ROOT / "scripts" / "reference.py"
+@pytest.mark.parametrize("page", ["reference", "commands"])
+def test_a_page_that_a_script_makes_is_up_to_date(page: str):
+    script = ROOT / "scripts" / f"{page}.py"
     made = subprocess.run(
         [sys.executable, str(script)], capture_output=True, encoding="utf-8", check=True
     )
-    assert (DOCS / "reference.md").read_text(encoding="utf-8") == made.stdout, (
-        "run: python scripts/reference.py > docs/reference.md"
+    assert (DOCS / f"{page}.md").read_text(encoding="utf-8") == made.stdout, (
+        f"run: python scripts/{page}.py > docs/{page}.md"
     )
 
 

@@ -12,7 +12,7 @@ from stretto.cli.terminal import print_json, say
 
 @click.command("cancel")
 @click.argument("run", required=False)
-@click.option("--reason", default="", help="Kept in the journal.")
+@click.option("--reason", default="", help="Why; kept in the journal.")
 @json_option
 def command(run: str | None, reason: str, as_json: bool) -> None:
     """Stop a run. What had ended is kept.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("sources", metavar="[RUN|CHAT]...", nargs=-1)
 @click.option("--save", "save_as", metavar="NAME", help="Save it under this name.")
 @click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=TEXT",
-              help="A text of the prompts that is to be an input.")  # fmt: skip
+              help="A text in the prompts that becomes an input; may be repeated.")  # fmt: skip
 @json_option
 def command(
     sources: tuple[str, ...], save_as: str | None, pairs: tuple[str, ...], as_json: bool

@@ -66,10 +66,18 @@ A line that ends with \\ goes on in the next one. Ctrl-C ends the turn, not the 
 @click.option("-p", "--print", "said", metavar="TEXT", help="One turn: say this, print the answer; '-' reads stdin.")  # fmt: skip
 @click.option("--resume", metavar="CHAT", help="Go on with a chat: its id, a part of it, or 'last'.")  # fmt: skip
 @click.option("--list", "is_listed", is_flag=True, help="List the chats, and do nothing else.")
-@click.option("--approve", metavar="KEY", help="Allow what the chat waits for, and go on.")
-@click.option("--reject", metavar="KEY", help="Forbid what the chat waits for, and go on.")
+@click.option(
+    "--approve",
+    metavar="KEY",
+    help="Allow the call with this key, for which the chat waits, and go on.",
+)
+@click.option(
+    "--reject",
+    metavar="KEY",
+    help="Forbid the call with this key, for which the chat waits, and go on.",
+)
 @click.option("--reason", default="", help="Why; the lead agent is told.")
-@click.option("--budget", multiple=True, metavar="BUDGET", help="Of the whole chat, with all that it starts: tokens=200k, usd=5.")  # fmt: skip
+@click.option("--budget", multiple=True, metavar="BUDGET", help="What the chat may cost with all that it starts, such as tokens=200k,usd=5.")  # fmt: skip
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="The answers and nothing else.")
 @model_option
 @permission_option

@@ -313,4 +313,6 @@ def commands() -> None:
 
     A recipe is data: inputs, agents, steps. Stretto checks all of it before any model is called,
     runs the steps as soon as their edges and their files allow, and reports.
+
+    With any command, --trust uses the settings and agents that the folder brings along, this once.
     """

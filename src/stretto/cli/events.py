@@ -20,8 +20,8 @@ from stretto.events.codec import UnknownEvent, encode_ascii
 def command(run: str | None, follow: bool, after: int, as_json: bool) -> int | None:
     """Print a run's journal, one JSON line an event.
 
-    With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
-    awaits approval, and 1 where the run was interrupted.
+    With --follow, until the run ends or no process drives it. The exit code is then that of
+    the run; 3 where a step awaits approval, 1 where the run was interrupted.
     """
     try:
         return asyncio.run(_print(run, follow, after, as_json))

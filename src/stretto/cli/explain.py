@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 @click.argument("what", metavar="NAME|FILE|CODE")
 @json_option
 def command(what: str, as_json: bool) -> None:
-    """Say in prose what a recipe does: each step, who does it, and what if it fails.
+    """Say in prose what a recipe does: each step, who does it, and what happens if it fails.
 
     With the code of a problem, such as RCP104: what that problem is, an example, and how to fix it.
     """

@@ -32,7 +32,7 @@ def command(
 ) -> int:
     """Start a new run that shares everything before a step, and runs that step and the rest again.
 
-    New inputs (-i) may be given; what they change is done anew as well.
+    Give new inputs with -i; steps that they change run again as well.
     """
     request = RunRequest(
         None,

@@ -61,10 +61,10 @@ _MOST_SHOWN = 20  # lines of evidence at the end
 
 def _limit_options(function: Callable[..., int]) -> Callable[..., int]:
     for option in (
-        click.option("--timeout", metavar="TIME", help="Of all the work together: 90s, 2h."),
+        click.option("--timeout", metavar="TIME", help="How long all the work together may take, such as 90s or 2h."),
         click.option(
             "--budget", metavar="BUDGET", multiple=True,
-            help="Of all runs together: tokens=200k, usd=5.",
+            help="What all runs together may cost, such as tokens=200k,usd=5.",
         ),
     ):  # fmt: skip
         function = option(function)
@@ -84,17 +84,22 @@ def command() -> None:
 @click.option("--verify", metavar="KIND:SPEC", required=True,
               help="command:CMD, test:PATHS, ci:CMD or ref, data:FILE-or-URL#EXPRESSION, llm:words.")  # fmt: skip
 @click.option(
-    "--workflow", metavar="NAME|FILE", help="What one iteration runs; else an agent's turn."
+    "--workflow",
+    metavar="NAME|FILE",
+    help="What one iteration runs; without it, a turn of the lead agent.",
 )
 @input_options
 @click.option(
-    "--evidence-input", metavar="INPUT", help="Which input gets the last check's evidence."
+    "--evidence-input", metavar="INPUT", help="The input that gets the evidence of the last check."
 )
-@click.option("--max-iterations", type=int, default=DEFAULT_ITERATIONS, show_default=True)
+@click.option("--max-iterations", type=int, default=DEFAULT_ITERATIONS, show_default=True,
+              help="How many runs at most.")  # fmt: skip
 @_limit_options
-@click.option("--verify-timeout", metavar="TIME", help="Of one check; 10m by default.")
+@click.option(
+    "--verify-timeout", metavar="TIME", help="How long one check may take; 10m by default."
+)
 @click.option("--stall-after", type=int, default=DEFAULT_STALL, show_default=True,
-              help="Iterations without progress; 0 for never.")  # fmt: skip
+              help="After how many iterations without new evidence to stop; 0 for never.")  # fmt: skip
 @model_option
 @permission_option
 @click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
@@ -154,7 +159,9 @@ def _warn(goal: GoalReport, result: ResultOptions) -> None:
 
 @command.command("resume")
 @click.argument("goal", required=False)
-@click.option("--max-iterations", type=int, help="So many in all.")
+@click.option(
+    "--max-iterations", type=int, help="How many runs at most, those already made included."
+)
 @_limit_options
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, only the end.")
 @json_option

@@ -18,10 +18,12 @@ from stretto.report.diagrams import draw
     "form",
     type=click.Choice(["ascii", "mermaid", "dot", "svg"]),
     default="ascii",
-    help="ascii is the default.",
+    help="The kind of drawing; ascii by default.",
 )
 @click.option("--expand", "is_expanded", is_flag=True, help="Draw the steps of workflow steps too.")
-@click.option("--width", type=click.IntRange(40, 1000), help="Columns of an ascii drawing.")
+@click.option(
+    "--width", type=click.IntRange(40, 1000), help="How many columns an ascii drawing may have."
+)
 @json_option
 def command(recipe: str, form: str, is_expanded: bool, width: int | None, as_json: bool) -> None:
     """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents.

@@ -21,10 +21,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def input_options(function: F) -> F:
     given = click.option(
-        "-i", "--input", "pairs", multiple=True, metavar="NAME=VALUE", help="An input."
+        "-i",
+        "--input",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="The value of an input; may be repeated.",
     )
     from_file = click.option(
-        "--input-json", metavar="FILE", help="Inputs from a JSON object; '-' reads stdin."
+        "--input-json",
+        metavar="FILE",
+        help="A file with the inputs as a JSON object; '-' reads stdin.",
     )
     return given(from_file(function))
 

@@ -26,8 +26,8 @@ def command(run: str | None, step: str | None, follow: bool, as_json: bool) -> i
 
     With a STEP: of that step alone, or of all in it if it is a workflow. Long results are shortened in the journal already.
 
-    With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
-    awaits approval, and 1 where the run was interrupted.
+    With --follow, until the run ends or no process drives it. The exit code is then that of
+    the run; 3 where a step awaits approval, 1 where the run was interrupted.
     """
     return asyncio.run(_print(run, step, follow, as_json))
 

@@ -22,9 +22,12 @@ _SAMPLES = {"number": "3", "boolean": "true", "json": "{}", "object": "{}", "arr
 
 @click.command("new")
 @click.argument("name", required=False)
-@click.option("--template", metavar="TEMPLATE", help="Which one; without it they are listed.")
+@click.option("--template", metavar="TEMPLATE", help="Which template; without it they are listed.")
 @click.option(
-    "--dir", "folder", type=click.Path(path_type=Path), help="Where; workflows.dir if not said."
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="The folder to write to; workflows.dir of the settings by default.",
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that is there.")
 @json_option

@@ -16,12 +16,14 @@ class CommandGroup(click.Group):
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
-model_option = click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")
+model_option = click.option(
+    "--model", metavar="MODEL", help="The model for every agent: provider:name, or scripted:FILE."
+)
 
 permission_option = click.option(
     "--permission",
     type=click.Choice(["read_only", "ask", "auto"]),
-    help="What it may do to files; auto unless the settings say otherwise.",
+    help="What a run may do to files; auto unless the settings say otherwise.",
 )
 
 accept_option = click.option(

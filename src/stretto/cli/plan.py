@@ -32,7 +32,7 @@ _PROMPT_MARGIN = 8  # columns before the lines of a prompt, and one after them
 @click.command("plan")
 @click.argument("recipe", metavar="[NAME|FILE]", required=False)
 @input_options
-@click.option("--full", is_flag=True, help="Show whole prompts.")
+@click.option("--full", is_flag=True, help="Show whole prompts, not only their beginnings.")
 @click.option("--run", metavar="RUN", help="The plan that a run has stored, instead of a recipe.")
 @json_option
 def command(

@@ -131,7 +131,7 @@ def unpin(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def delete(name: str, as_json: bool) -> None:
-    """Use a playbook no longer. Its folder stays, and restore undoes it."""
+    """Stop using a playbook. Its folder stays, and restore undoes it."""
     found = _do(lambda playbooks: playbooks.delete(name))
     _print_one(found, "deleted", as_json)
     if not as_json:
@@ -148,10 +148,15 @@ def restore(name: str, as_json: bool) -> None:
 
 
 @command.command("audit")
-@click.option("--limit", default=100, type=click.IntRange(1, 100_000), help="100 by default.")
+@click.option(
+    "--limit",
+    default=100,
+    type=click.IntRange(1, 100_000),
+    help="How many changes; 100 by default.",
+)
 @json_option
 def audit(limit: int, as_json: bool) -> None:
-    """Show who changed what, newest first."""
+    """Show who changed which playbook, newest first."""
     entries = _do(lambda playbooks: playbooks.audit(limit))
     if as_json:
         rows = [

@@ -12,7 +12,9 @@ from stretto.cli.terminal import print_json, say
 
 @click.command("restore")
 @click.argument("name")
-@click.option("--version", "number", type=int, help="Which one; the one before the current.")
+@click.option(
+    "--version", "number", type=int, help="Which version; by default the one before the current."
+)
 @json_option
 def command(name: str, number: int | None, as_json: bool) -> None:
     """Make an earlier version of a saved recipe the current one. The current one is kept."""

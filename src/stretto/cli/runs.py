@@ -42,8 +42,16 @@ _COLOURS = {
 
 @click.command("runs")
 @click.argument("text", required=False)
-@click.option("--limit", type=click.IntRange(1, MOST_ROWS), default=20, help="How many; 20.")
-@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="May be repeated.")
+@click.option(
+    "--limit", type=click.IntRange(1, MOST_ROWS), default=20, help="How many runs; 20 by default."
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help="Only runs with this status; may be repeated.",
+)
 @click.option("--workflow", metavar="NAME", help="Only runs of this recipe.")
 @click.option("--since", metavar="DURATION", help="Only runs of this last time, such as 2h or 7d.")
 @click.option("--project", metavar="FOLDER", help="Only runs of a project; '.' is the one here.")

@@ -42,21 +42,41 @@ def command() -> None:
 @command.command("add")
 @click.argument("name")
 @click.argument("workflow")
-@click.option("--cron", metavar="EXPR", help="At these times: minute hour day month weekday.")
-@click.option("--zone", default="UTC", help="By the clock of this time zone; UTC.")
+@click.option("--cron", metavar="EXPR", help="Fire at these times: minute hour day month weekday.")
 @click.option(
-    "--webhook", "is_webhook", is_flag=True, help="When a request is posted to its address."
+    "--zone", default="UTC", help="The time zone by whose clock it fires; UTC by default."
 )
 @click.option(
-    "--map", "mapped", multiple=True, metavar="INPUT=TEMPLATE", help="From the body: {{body.x}}."
+    "--webhook", "is_webhook", is_flag=True, help="Fire when a request is posted to its address."
 )
-@click.option("--watch", metavar="FOLDER", help="For each file that comes into it, or changes.")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="INPUT=TEMPLATE",
+    help="What an input gets from the body, such as {{body.title}}.",
+)
+@click.option(
+    "--watch",
+    metavar="FOLDER",
+    help="Fire for each file that comes into this folder, or changes there.",
+)
 @click.option("--input-for-file", metavar="INPUT", help="The input that gets the file's path.")
-@click.option("--pattern", default="*", help="Only files with such names; '*'.")
-@click.option("--settle", default="2s", help="How long a file must stay as it is; 2s.")
-@click.option("--existing", is_flag=True, help="Files that are there now count too.")
-@click.option("--missed", type=click.Choice(MISSED), help="Times at which no server ran; once.")
-@click.option("--overlap", type=click.Choice(OVERLAP), help="While its last run goes on.")
+@click.option("--pattern", default="*", help="Only files whose names match this; '*' by default.")
+@click.option(
+    "--settle", default="2s", help="How long a file must not have changed; 2s by default."
+)
+@click.option("--existing", is_flag=True, help="Fire for the files that are there already, too.")
+@click.option(
+    "--missed",
+    type=click.Choice(MISSED),
+    help="What becomes of times at which no server ran; once by default.",
+)
+@click.option(
+    "--overlap",
+    type=click.Choice(OVERLAP),
+    help="What happens when it fires while its last run goes on.",
+)
 @permission_option
 @input_options
 @json_option
@@ -68,7 +88,7 @@ def add(
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Add one: with --cron, --webhook or --watch. WORKFLOW is a saved one."""
+    """Add a trigger of a saved WORKFLOW: a schedule (--cron), a webhook or a watched folder."""
     if sum((said["cron"] is not None, said["is_webhook"], said["watch"] is not None)) != 1:
         raise InvalidUsage(
             "say when: one of --cron, --webhook and --watch",
@@ -171,7 +191,7 @@ def change(
 @command.command("list")
 @json_option
 def list_triggers(as_json: bool) -> None:
-    """List all of this project."""
+    """List the triggers of this project."""
 
     async def work(triggers: "Triggers") -> list[tuple[Trigger, float | None]]:
         found = []
@@ -203,10 +223,12 @@ def list_triggers(as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("name")
-@click.option("--limit", default=20, type=click.IntRange(1, 10_000), help="How many fires; 20.")
+@click.option(
+    "--limit", default=20, type=click.IntRange(1, 10_000), help="How many fires; 20 by default."
+)
 @json_option
 def show(name: str, limit: int, as_json: bool) -> None:
-    """Show one, and what it has fired."""
+    """Show a trigger, and what became of each of its fires."""
 
     async def work(triggers: "Triggers") -> tuple[Trigger, tuple[TriggerFire, ...]]:
         return await triggers.show(name), await triggers.fires(name, limit)
@@ -237,7 +259,9 @@ def show(name: str, limit: int, as_json: bool) -> None:
 
 @command.command("next")
 @click.argument("name")
-@click.option("--count", default=5, type=click.IntRange(1, 1000), help="How many; 5.")
+@click.option(
+    "--count", default=5, type=click.IntRange(1, 1000), help="How many times; 5 by default."
+)
 @json_option
 def show_next(name: str, count: int, as_json: bool) -> None:
     """Show when a schedule fires next."""
@@ -258,7 +282,7 @@ def show_next(name: str, count: int, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def pause(name: str, as_json: bool) -> None:
-    """Fire no more until it is resumed."""
+    """Pause a trigger: it does not fire until it is resumed."""
     _print_done(_do(lambda triggers: triggers.pause(name)), "paused", as_json)
 
 
@@ -266,7 +290,7 @@ def pause(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def resume(name: str, as_json: bool) -> None:
-    """Fire again, from now on."""
+    """Let a paused trigger fire again, from now on."""
     _print_done(_do(lambda triggers: triggers.resume(name)), "resumed", as_json)
 
 
@@ -274,7 +298,7 @@ def resume(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Remove it. The runs that it has started stay."""
+    """Remove a trigger. The runs that it has started are kept."""
     _do(lambda triggers: triggers.remove(name))
     if as_json:
         print_json({"ok": True, "name": name})
@@ -286,7 +310,7 @@ def remove(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def rotate(name: str, as_json: bool) -> None:
-    """Give a webhook a new secret; the old one counts no more."""
+    """Give a webhook a new secret; the old one is refused from then on."""
     _print_added(_do(lambda triggers: triggers.rotate(name)), as_json)
 
 
@@ -294,7 +318,7 @@ def rotate(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def run_now(name: str, as_json: bool) -> int:
-    """Run its workflow now, here, with its inputs."""
+    """Run the workflow of a trigger now, with the trigger's inputs."""
     return asyncio.run(_run_now(name, ResultOptions(as_json)))
 
 
@@ -316,7 +340,7 @@ async def _run_now(name: str, result: ResultOptions) -> int:
 @command.command("run")
 @json_option
 def run(as_json: bool) -> int:
-    """Fire here, in the foreground, until Ctrl-C; stretto serve does the same beside HTTP."""
+    """Fire triggers in the foreground, until Ctrl-C. stretto serve fires them as well."""
     return asyncio.run(_serve(as_json))
 
 

@@ -16,6 +16,7 @@ def command(as_json: bool) -> None:
 
     yaml-language-server reads it from the first line of a recipe:
 
+    \b
         # yaml-language-server: $schema=PATH
     """
     text = json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False)

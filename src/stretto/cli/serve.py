@@ -23,15 +23,31 @@ if TYPE_CHECKING:
 
 
 @click.group("serve", cls=CommandGroup, invoke_without_command=True)
-@click.option("--host", help="Where it listens; 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), help="0 picks one; 7317.")
-@click.option("--public", "is_public", is_flag=True, help="Other machines may reach it.")
+@click.option("--host", help="The address to listen at; 127.0.0.1 by default.")
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name it is called by."
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="The port to listen at; 7317 by default, 0 picks a free one.",
 )
-@click.option("--workers", type=click.IntRange(1), help="Processes that serve; 1.")
 @click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Of stderr; text."
+    "--public",
+    "is_public",
+    is_flag=True,
+    help="Needed with a --host that other machines can reach.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another name by which the server may be called.",
+)
+@click.option("--workers", type=click.IntRange(1), help="How many processes serve; 1 by default.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How logs are written to stderr; text by default.",
 )
 @click.option("--verbose", "is_verbose", is_flag=True, help="Log every request.")
 @click.pass_context
@@ -84,7 +100,9 @@ def _check_installed() -> None:
 
 
 @command.command("link")
-@click.option("--port", type=click.IntRange(1, 65535), help="Of the server; 7317.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="The port of the server; 7317 by default."
+)
 def link(port: int | None) -> None:
     """Print a new login link of the server that runs here."""
     from stretto.server.process import new_link
@@ -104,10 +122,14 @@ def token() -> None:
     "--role",
     type=click.Choice(["viewer", "operator", "author", "admin"]),
     default="viewer",
-    help="What it may do; viewer.",
+    help="What the token may do; viewer by default.",
 )
-@click.option("--owner", default="", metavar="WHO", help="Whose the runs are; NAME.")
-@click.option("--expires", metavar="TIME", help="When it ends, such as 30d; never.")
+@click.option(
+    "--owner", default="", metavar="WHO", help="Who owns the runs that it starts; NAME by default."
+)
+@click.option(
+    "--expires", metavar="TIME", help="How long it is valid, such as 30d; without end by default."
+)
 @json_option
 def add(name: str, role: str, owner: str, expires: str | None, as_json: bool) -> None:
     """Make a token and print it, this once: only its digest is kept."""
@@ -170,7 +192,7 @@ def revoke(name: str, as_json: bool) -> None:
 @click.argument("owner", required=False)
 @json_option
 def log_out(owner: str | None, as_json: bool) -> None:
-    """End the sessions of all browsers, or those of one OWNER. Tokens go on counting."""
+    """End the sessions of all browsers, or those of one OWNER. Tokens stay valid."""
     from stretto.server.tokens import log_out
 
     count = log_out(home_of(os.environ), owner, os.environ)

@@ -16,7 +16,7 @@ from stretto.text.short import relative_path
 @click.argument(
     "folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False)
 )
-@click.option("--forget", is_flag=True, help="Trust it no longer.")
+@click.option("--forget", is_flag=True, help="Withdraw the trust.")
 @click.option("--list", "is_list", is_flag=True, help="Only show what it would bring.")
 @json_option
 def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:

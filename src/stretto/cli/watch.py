@@ -24,7 +24,7 @@ from stretto.vocabulary.names import RunId
 def command(run: str | None, as_json: bool) -> int:
     """Watch a run from its start until it ends, or until no process drives it.
 
-    The exit code is 3 where a step awaits approval, and 1 where the run was interrupted.
+    The exit code is that of the run; 3 where a step awaits approval, 1 where the run was interrupted.
 
     Ctrl-C stops watching, not the run.
     """
