@@ -1,12 +1,14 @@
 """What would keep a run from working is said before it starts, once, with what was probably meant."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.background_runs import CHAIN
-from support.cli import Said, stretto, write
+from support.cli import Said, environment, stretto, write
 
 
 def tried(folder: Path, model: str, env: dict[str, str] | None = None) -> Said:
@@ -65,10 +67,38 @@ def test_without_a_key_the_choices_are_named_with_their_commands(tmp_path: Path)
     said = stretto(tmp_path, "run", "recipe.yaml", env={"OLLAMA_HOST": "127.0.0.1:9"})
     assert said.code == 2
     assert "no key is set" in said.err
-    for choice in ("export ANTHROPIC_API_KEY=", "stretto models pull", "cli:claude", "scripted:"):
+    for choice in ("export OPENAI_API_KEY=", "stretto models pull", "cli:claude", "scripted:"):
         assert choice in said.err, choice
     assert said.err.count("models pull smollm2") == 1  # advice is given once
     assert max(map(len, said.err.splitlines())) <= 80
+
+
+WITHOUT_LOCAL_MODELS = """
+import sys
+from importlib.machinery import PathFinder
+
+class WithoutLocalModels(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "xllamacpp" else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = WithoutLocalModels
+from stretto.cli.main import main
+
+main()
+"""
+
+
+def test_the_choices_are_named_where_the_package_of_local_models_is_missing_too(tmp_path: Path):
+    write(tmp_path, "recipe.yaml", CHAIN)
+    env = environment(tmp_path, {"OLLAMA_HOST": "127.0.0.1:9"})
+    words = [sys.executable, "-c", WITHOUT_LOCAL_MODELS, "run", "recipe.yaml"]
+    ended = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8")
+    assert ended.returncode == 2
+    choices = ("export OPENAI_API_KEY=", "pip install 'stretto[local]'", "stretto models pull")
+    for choice in choices:
+        assert ended.stderr.count(choice) >= 1, ended.stderr
+    assert max(map(len, ended.stderr.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

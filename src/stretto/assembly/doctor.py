@@ -218,7 +218,9 @@ def _keys(project: Project) -> Finding:
     given = [name for name in names if project.environ.get(name, "").strip()]
     if given:
         return Finding("keys", "ok", f"set: {', '.join(given)}")
-    return Finding("keys", "optional", "no provider's key is set", f"export {names[0]}=…")
+    # Of the first provider that needs no further package.
+    name = next(provider.keys[0] for provider in PROVIDERS if provider.is_lean and provider.keys)
+    return Finding("keys", "optional", "no provider's key is set", f"export {name}=…")
 
 
 def _weights(weights: Weights, project: Project) -> Finding:

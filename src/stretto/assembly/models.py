@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -103,12 +104,14 @@ def place_problems(project: "Project", whose: str) -> list[Problem]:
 
 # For whoever has nothing set up: each line is a way, and the command for it.
 _CHOICES = """no key is set, Ollama does not answer, no model is here. The choices:
-      export ANTHROPIC_API_KEY=…         a provider's key; or OPENAI_API_KEY, …
+      export OPENAI_API_KEY=…            or the key of another provider{package}
       stretto models pull qwen2.5-coder  on this machine, 1.1 GB
       stretto models pull smollm2        the same, tiny: 98 MB, for a look
       --model cli:claude                 or codex, gemini, opencode, goose
       --model scripted:FILE              no model: answers from a file
     stretto doctor shows what is here."""
+_PACKAGE = """
+      pip install 'stretto[local]'       for local models; then one of these:"""
 
 if TYPE_CHECKING:
     from stretto.agents.conversation import LeadTurn
@@ -131,8 +134,8 @@ async def choose_models(
     if model is not None and model.startswith(SCRIPTED):
         _check_script(Path(model.removeprefix(SCRIPTED)), plan, is_delegated)
         return ModelSelection(model, model)
-    from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
-    from stretto.assembly.readiness import MISSING_WEIGHTS, needs_default
+    from stretto.adapters.models.local.catalog import EMBEDDED, SMOLLM2, TINY_NOTICE
+    from stretto.assembly.readiness import needs_default
 
     name, why = model or project.settings.model, ""
     is_asked = name is not None or needs_default(plan, project.environ)
@@ -144,13 +147,16 @@ async def choose_models(
     assert name is not None
     problems, warnings = await _look(project, plan, name, model, tell)
     if problems:
-        # Nobody has named a model, and there is none.
-        is_lost = bool(why) and all(each.code == MISSING_WEIGHTS for each in problems)
-        if is_lost:
-            raise _not_ready(plan, [replace(each, hint="") for each in problems], _CHOICES)
+        if why and {each.path for each in problems} == {SMOLLM2.name}:
+            # Nobody has named a model, and not even the tiny one is here.
+            raise _not_ready(plan, [replace(each, hint="") for each in problems], _choices())
         raise _not_ready(plan, problems)
     lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
     return ModelSelection(name, model, notes=tuple(filter(None, lines)))
+
+
+def _choices() -> str:
+    return _CHOICES.format(package="" if find_spec("xllamacpp") else _PACKAGE)
 
 
 def _not_ready(plan: "Plan", problems: Sequence[Problem], hint: str = "") -> NotReady:

@@ -137,12 +137,13 @@ class Machine:
             )
 
     def _weights_problems(self, model: str) -> Iterator[Problem]:
+        weights = None if is_own_file(model) else weights_named(model)
         if find_spec("xllamacpp") is None:
-            hint = "pip install 'stretto[local]'"
-            yield Problem("RUN001", f"{model} needs a package that is not installed", hint=hint)
-        if is_own_file(model):
+            said = f"{model} needs a package that is not installed, xllamacpp"
+            path = weights.name if weights else ""
+            yield Problem("RUN001", said, path=path, hint="pip install 'stretto[local]'")
+        if weights is None:
             return
-        weights = weights_named(model)
         if Shelf(models_folder(self._settings.home, self._environ)).state(weights) == "absent":
             yield Problem(
                 MISSING_WEIGHTS,

@@ -74,6 +74,8 @@ def _examine(as_json: bool) -> int:
     counts = Counter[str](each.status for each in findings)
     said = [f"{counts[status]} {word}" for status, word in _COUNTED.items() if counts[status]]
     end = "Stretto can run" if is_well else "something essential is missing"
+    if is_well and any(each.name == "model" and each.status == "missing" for each in findings):
+        end = "Stretto can run, but no model can answer yet"
     say(f"\n{', '.join(said)}; {end}")
     return 0 if is_well else 1
 

@@ -39,8 +39,8 @@ async def find_default_model(
         return _select(f"ollama:{model}", "Ollama answers, and no key is set")
     if (local := pulled()) is not None:
         return _select(local, "no key is set, and Ollama does not answer")
-    why = "no key is set, Ollama does not answer, and no local model was pulled"
-    return _select(EMBEDDED, f"{why}; it is small")
+    why = "no key is set, Ollama does not answer, and no larger local model is here"
+    return _select(EMBEDDED, why)
 
 
 def _select(name: str, because: str) -> ModelSelection:
