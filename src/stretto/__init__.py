@@ -158,7 +158,7 @@ _PLACES = {
     "registry.versions": ("RecipeVersion",),
     "report.model": ("AttemptReport", "ChangesReport", "Issue", "StepReport"),
     "triggers.trigger": ("Trigger", "TriggerFire"),
-    "vocabulary.usage": ("Usage",),
+    "vocabulary.amounts": ("Usage",),
     "vocabulary.json_value": ("Json",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
