@@ -84,7 +84,7 @@ def routes_of_the_server(folder: Path) -> dict[str, str | None]:
 def routes_of_the_page() -> Iterator[tuple[str, str | None]]:
     for cells, role in re.findall(r"^\| (`[A-Z].*?) \| (\w+) \|", page("http.md"), re.MULTILINE):
         for route in re.findall(r"`((?:GET|PUT|POST|DELETE) /[^`?]*)", cells):
-            yield PARAMETER.sub("{}", route), {"owner": "operator", "nobody": None}.get(role, role)
+            yield PARAMETER.sub("{}", route), {"owner": "operator", "none": None}.get(role, role)
 
 
 def test_every_route_has_a_row_with_its_role_and_no_other(tmp_path: Path):
