@@ -1,10 +1,12 @@
 """Runs over HTTP: started once, listed, reported, cancelled, run again."""
 
+import secrets
 import time
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from support.served import PATIENCE_SECONDS, Served, served
 
@@ -268,3 +270,57 @@ def test_an_unknown_run_is_not_found_everywhere(server: Served) -> None:
         assert (answer.status_code, answer.json()["error"]["kind"]) == (404, "not_found"), path
     for verb in ("cancel", "resume", "retry", "steps/x/approve", "steps/x/reject"):
         assert client.post(f"/api/runs/nope/{verb}").status_code == 404, verb
+
+
+START_BODIES = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "not a number": b'{"inputs": {"whom": NaN}}',
+    "half a character": b'{"inputs": {"whom": "\xff"}}',
+    "a list": b"[]",
+    "null": b"null",
+    "a word too much": b'{"inputs": {"whom": "you"}, "waiting": false}',
+    "wrong types": b'{"inputs": 3, "wait": "no", "budget": {"tokens": -1}, "model": ""}',
+    "an input that is missing": b'{"wait": false}',
+    "a dry run": b'{"inputs": {"whom": "you"}, "dry_run": true}',
+    "a file for a model": b'{"inputs": {"whom": "you"}, "model": "scripted:/etc/passwd"}',
+    "a good one": b'{"inputs": {"whom": "you"}, "wait": false}',
+    "one that is waited for": b'{"inputs": {"whom": "you"}}',
+}
+
+
+@pytest.mark.parametrize("body", START_BODIES.values(), ids=START_BODIES)
+def test_the_straight_way_to_a_start_answers_as_the_declared_one(
+    server: Served, body: bytes
+) -> None:
+    ways = (
+        "application/json",
+        "application/vnd.own+json",
+    )  # what is not plainly JSON goes the long way
+    operator, viewer = server.client(), server.client_of(f"v{secrets.token_hex(4)}", "viewer")
+    for client, name in ((operator, "greet"), (operator, "gret"), (viewer, "greet")):
+        path = f"/api/workflows/{name}/run"
+        answers = [client.post(path, content=body, headers={"Content-Type": way}) for way in ways]
+        straight, declared = (_told(each) for each in answers)
+        assert straight == declared
+
+
+def _told(answer: httpx2.Response) -> tuple[int, set[str], object]:
+    """Without what no two runs have in common."""
+    said = answer.json()
+    if answer.is_success and "run_id" in said:
+        said = {name: said.get(name) for name in ("ok", "status", "output", "workflow")}
+    return answer.status_code, set(answer.headers), said
+
+
+def test_the_straight_way_takes_a_key_and_names_what_is_wrong_with_it(server: Served) -> None:
+    body = {"inputs": {"whom": "you"}, "wait": False}
+    client, path = server.client(), "/api/workflows/greet/run"
+    key = {"Idempotency-Key": f"straight-{secrets.token_hex(4)}"}
+    first, again = (client.post(path, json=body, headers=key) for _ in range(2))
+    assert first.json()["run_id"] == again.json()["run_id"]
+    assert again.headers["idempotency-replayed"] == "true"
+    other = client.post(path, json={**body, "inputs": {"whom": "me"}}, headers=key)
+    assert (other.status_code, other.json()["error"]["kind"]) == (409, "conflict")
+    bad = client.post(path, json=body, headers={"Idempotency-Key": "two words"})
+    assert (bad.status_code, bad.json()["error"]["kind"]) == (422, "usage")

@@ -37,6 +37,7 @@ from stretto.server.access import AccessControl
 from stretto.server.answers import Refused, answer_errors, refuse
 from stretto.server.guard import Guard, is_open
 from stretto.server.service import MOST_BODY_BYTES, Service, require_role, role_of
+from stretto.server.starts import StraightStart
 from stretto.server.tokens import AccessRole
 from stretto.server.upkeep import Upkeep
 from stretto.vocabulary.version import VERSION
@@ -119,6 +120,7 @@ def make_app(open_service: OpenService, access: AccessControl, count: Count) -> 
     for router in ROUTERS:
         _check_roles(router)
         app.include_router(router)
+    app.router.routes.insert(0, StraightStart(runs.declared_start()))
     return Guard(app, access, MOST_BODY_BYTES, count)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query
+from fastapi.routing import APIRoute
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from stretto.assembly.arguments import check_budget, check_status
@@ -96,6 +97,12 @@ async def run_workflow(
     return await _run(service, asker.name, find, body, key, f"workflows/{name}")
 
 
+def declared_start() -> APIRoute:
+    """The route of `run_workflow`, as it was declared."""
+    routes = (each for each in router.routes if isinstance(each, APIRoute))
+    return next(each for each in routes if each.endpoint is run_workflow)
+
+
 @router.post(
     "/api/runs", dependencies=[AUTHOR, IF_WORKFLOWS], responses=_OF_STARTS, response_model=None
 )
@@ -127,7 +134,7 @@ async def _run(
         owner=owner,
         trigger=_TRIGGER,
     )
-    content = digest_of_body(route, body.model_dump())
+    content = digest_of_body(route, body.model_dump()) if key is not None else ""
     run, was_begun = await start(service, request, key, content)
     return await answer(service, run, body.wait, was_begun)
 
