@@ -150,7 +150,11 @@ def test_a_deadline_that_ended_its_step_before_anybody_looked_is_told(
             told = [told for _, told, _ in got.posts]
             lapsed = [] if is_cancelled else ["lapsed"]
             # One that was being sent as `serving` was cancelled is sent again: it is not lost.
-            assert [*dict.fromkeys(each["about"] for each in told)] == ["asked", "reminder", *lapsed]
+            assert [*dict.fromkeys(each["about"] for each in told)] == [
+                "asked",
+                "reminder",
+                *lapsed,
+            ]
             assert len({(each["key"], each["deadline"]) for each in told}) == 1
 
     asyncio.run(main())

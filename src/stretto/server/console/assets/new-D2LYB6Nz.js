@@ -1,4 +1,4 @@
-import{f as e,l as t,r as n,s as r}from"./difference-CJ_vRoQG.js";import{_ as i,a,b as o,d as s,f as c,h as l,i as u,l as d,m as f,o as p,r as m,t as h,u as g,v as _,x as v,y}from"./index-KU_tNY-N.js";import b from"./editor-J1H-0vyV.js";var x={flat:`name: NAME
+import{f as e,l as t,r as n,s as r}from"./difference-CJ_vRoQG.js";import{_ as i,a,b as o,d as s,f as c,h as l,i as u,l as d,m as f,o as p,r as m,t as h,u as g,v as _,x as v,y}from"./index-CCC3IT2X.js";import b from"./editor-CRfeFuGR.js";var x={flat:`name: NAME
 description: What this workflow is for
 inputs:
   - name: topic
