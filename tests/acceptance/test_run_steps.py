@@ -77,10 +77,10 @@ def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
 
 
 def test_what_a_command_printed_before_its_timeout_is_in_the_report(tmp_path: Path) -> None:
-    steps = "  - {id: a, run: 'echo test_seven; echo slow >&2; sleep 60', timeout: 4s, retry: {max_attempts: 3}}\n"
+    steps = "  - {id: a, run: 'echo test_seven; echo slow >&2; sleep 60', timeout: 10s, retry: {max_attempts: 3}}\n"
     said = run(tmp_path, steps)
     step = step_of(said, "a")
-    assert step["error"] == "the step timed out after 4s"
+    assert step["error"] == "the step timed out after 10s"
     assert (step["stderr"], step["attempts"]) == ("test_seven\nslow", 1)
     run_id = json.loads(said.out.splitlines()[-1])["run_id"]
     assert "test_seven" in call(tmp_path, "report", run_id).out

@@ -137,6 +137,7 @@ def test_only_what_can_be_named_is_offered_in_braces(browser: Browser, tmp_path:
         assert "steps.check.output" in names
         assert "steps.write" not in names
         page.keyboard.type("inp")
+        expect(options).to_have_count(1, timeout=60_000)  # what Enter takes, on a busy machine too
         page.keyboard.press("Enter")
         expect(page.locator(".editor")).to_contain_text(
             '"{{steps.find.output}} and {{inputs.topic}}"'

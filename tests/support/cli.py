@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -185,7 +185,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 def talk(
     folder: Path,
     words: Iterable[str],
-    answers: Iterable[tuple[str, str]],
+    answers: Sequence[tuple[str, str]],
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str, list[str]]:
     """At a terminal: wait for each text, then type its answer. Out: exit code, all that was on
@@ -216,6 +216,9 @@ def talk(
             if answer == CTRL_C:
                 _wait_until_it_reads(child.pid)
             os.write(ours, answer.encode())
+        # On a busy machine the wait above is not enough: then somebody at a terminal presses again.
+        if answers and answers[-1][1] == CTRL_C and not select.select([ours], [], [], 20)[0]:
+            os.write(ours, CTRL_C.encode())
         while piece := _read(ours):
             screen += piece
         return child.wait(_PATIENCE_SECONDS), screen, between

@@ -57,15 +57,16 @@ def test_a_copy_counts_too(sandbox: Sandbox, workspace: Path) -> None:
 
 def test_what_was_there_before_and_what_others_write_does_not_count(workspace: Path) -> None:
     (workspace / "old").write_bytes(b"x" * 8 * _MIB)
+    nobody = 2**22 + 1  # no process has this id, and so none holds files without a name
     time.sleep(0.1)
     watch = DiskWatch([workspace / "src"], 4 * _MIB)
     (workspace / "others").write_bytes(b"x" * 8 * _MIB)
     time.sleep(0.6)  # past its pace, so that it looks
-    assert not watch.is_exceeded(1)
+    assert not watch.is_exceeded(nobody)
     (workspace / "src/mine").write_bytes(b"x" * 8 * _MIB)
     # A look that took long makes the next one later, on a busy machine by seconds.
     deadline = time.monotonic() + 30
-    while not (is_exceeded := watch.is_exceeded(1)) and time.monotonic() < deadline:
+    while not (is_exceeded := watch.is_exceeded(nobody)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert is_exceeded
 
