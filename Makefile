@@ -35,8 +35,10 @@ demo: $(VENV)/.run
 	  STRETTO_MODELS_DIR=$(VENV)/models $(BIN)/stretto run examples/research-and-brief.yaml \
 	    -i topic="tea" --model embedded; fi
 
+# With PYTHONDONTWRITEBYTECODE set, every worker would prepare every module of tests anew, each time.
+# Workers steal from the end of another's list, so that a module's server or browser starts once.
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n auto
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(VENV)/.dev lint types rooms test
 

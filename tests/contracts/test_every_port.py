@@ -1,7 +1,8 @@
 """Every port has a contract suite, and every class that meets a port is tried by it."""
 
 import ast
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,21 @@ ELSEWHERE = {
 Parameters = dict[str, tuple[str, ...]]  # of each method, by its name
 
 
-def classes(folder: Path) -> Iterator[ast.ClassDef]:
-    for file in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                yield node
+@dataclass(frozen=True, slots=True)
+class Class:
+    name: str
+    is_protocol: bool
+    methods: Parameters
+
+
+@cache
+def classes(folder: Path) -> tuple[Class, ...]:
+    return tuple(
+        Class(node.name, is_protocol(node), methods(node))
+        for file in sorted(folder.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
@@ -46,7 +57,7 @@ def methods(node: ast.ClassDef) -> Parameters:
 
 
 def ports() -> dict[str, Parameters]:
-    return {node.name: methods(node) for node in classes(SOURCE / "ports") if is_protocol(node)}
+    return {each.name: each.methods for each in classes(SOURCE / "ports") if each.is_protocol}
 
 
 def suites() -> dict[str, Path]:
@@ -62,9 +73,9 @@ def suites() -> dict[str, Path]:
 
 def adapters(port: Parameters) -> list[str]:
     return sorted(
-        node.name
-        for node in classes(SOURCE)
-        if not is_protocol(node) and port.items() <= methods(node).items()
+        each.name
+        for each in classes(SOURCE)
+        if not each.is_protocol and port.items() <= each.methods.items()
     )
 
 
@@ -85,7 +96,7 @@ def test_every_class_that_meets_a_port_is_tried(port: str) -> None:
 def test_what_is_tried_elsewhere_is_found_there(name: str) -> None:
     place, words = ELSEWHERE[name]
     assert words in (ROOT / "tests" / place).read_text(encoding="utf-8")
-    assert name in {node.name for node in classes(SOURCE)}
+    assert name in {each.name for each in classes(SOURCE)}
 
 
 def test_a_class_that_no_suite_names_is_found() -> None:
