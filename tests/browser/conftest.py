@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from support.served import Served, served
@@ -33,6 +34,10 @@ steps:
   - {id: first, subagent: researcher, prompt: a}
   - {id: second, subagent: researcher, depends_on: [first], prompt: "{{steps.first.output}}"}
 """
+
+
+# A page is the same document by day and by night; only these rules look at its colours.
+COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
 
 
 @pytest.fixture(
@@ -100,3 +105,13 @@ def opened_site(
             yield site
         finally:
             session.close()
+
+
+def faults(page: Page) -> list[tuple[str, str, str]]:
+    """What is wrong with the accessibility of a page, light and dark: scheme, rule, where."""
+    found = [("light", each) for each in Axe().run(page).response["violations"]]
+    # Without motion, or the colours would be seen on their way from the one scheme to the other.
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    found += [("dark", each) for each in Axe().run(page, options=COLOURS).response["violations"]]
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    return [(scheme, each["id"], each["nodes"][0]["html"]) for scheme, each in found]

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from browser.conftest import GATED, SLOW, Site, opened_site
+from browser.conftest import GATED, SLOW, Site, faults, opened_site
 from stretto.server.process import ServeOptions
 from support.hostile_markdown import hostile
 from support.served import served
@@ -73,34 +72,39 @@ def come_to(page: Page, site: Site, path: str) -> None:
     expect(page.get_by_text("Loading …")).to_have_count(0)
 
 
-def faults(page: Page) -> list[tuple[str, str]]:
-    found = Axe().run(page).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"]) for each in found]
-
-
 def test_no_page_and_no_dialog_has_a_fault_of_accessibility(
     browser: Browser, tmp_path: Path
 ) -> None:
     with furnished_site(browser, tmp_path) as (site, pages):
         page = site.page("/workflows")
         found: list[tuple[str, ...]] = []
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            for path in pages:
-                come_to(page, site, path)
-                found += [(scheme, path, *fault) for fault in faults(page)]
-            for button in ("Fork …", "Cancel"):
-                come_to(page, site, pages[0])
-                page.get_by_role("button", name=button, exact=True).click()
-                expect(page.get_by_role("dialog")).to_be_visible()
-                found += [(scheme, button, *fault) for fault in faults(page)]
-            come_to(page, site, pages[7])
-            page.get_by_text("Retry ▾").click()
-            found += [(scheme, "menu", *fault) for fault in faults(page)]
-            page.get_by_role("button", name="With other inputs").click()
-            found += [(scheme, "retry", *fault) for fault in faults(page)]
+        for path in pages:
+            come_to(page, site, path)
+            found += [(path, *fault) for fault in faults(page)]
+        for button in ("Fork …", "Cancel"):
+            come_to(page, site, pages[0])
+            page.get_by_role("button", name=button, exact=True).click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            found += [(button, *fault) for fault in faults(page)]
+        come_to(page, site, pages[7])
+        page.get_by_text("Retry ▾").click()
+        found += [("menu", *fault) for fault in faults(page)]
+        page.get_by_role("button", name="With other inputs").click()
+        found += [("retry", *fault) for fault in faults(page)]
         assert found == []
         assert site.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_that_cannot_be_read_are_found_in_either_scheme(
+    browser: Browser, tmp_path: Path, scheme: str
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        page = site.page("/workflows")
+        come_to(page, site, "/workflows")
+        dim = f"@media (prefers-color-scheme: {scheme}) {{ h1 {{ color: #777 !important; background: #888 }} }}"
+        page.evaluate("rule => document.styleSheets[0].insertRule(rule)", dim)
+        assert [fault[:2] for fault in faults(page)] == [(scheme, "color-contrast")]
 
 
 def test_every_page_fits_a_phone_and_twice_the_size(browser: Browser, tmp_path: Path) -> None:
