@@ -116,15 +116,18 @@ steps:
   - {id: c, agent: reader, prompt: x}
   - {id: d, run: "rm -rf build\\necho done"}
   - {id: e, loop: {agent: writer, validator: {run: make check}, max_iterations: 2}, prompt: x}
+  - {id: f, agent: writer, model: "cli:codex", prompt: x}
+  - {id: g, agent: writer, on_failure: "fallback:shell", prompt: x}
 """
     recipe = read_recipe(text)
     built = build(recipe, Catalog({WRITER.id: WRITER}))
     assert isinstance(built, Plan), built
-    assert list(doubts(built, recipe.agents)) == [
-        "step 'd' runs a command: rm -rf build …",
-        "step 'e' runs a command: make check",
-        "agent 'shell' gives itself Bash",
-        "agent 'other' is another program: cli:claude",
+    assert [(each.says, each.steps) for each in doubts(built)] == [
+        ("step 'd' runs a command: rm -rf build …", ("d",)),
+        ("step 'e' runs a command: make check", ("e",)),
+        ("step 'f' asks another program: cli:codex", ("f",)),
+        ("agent 'shell' gives itself Bash", ("a", "g")),
+        ("agent 'other' is another program: cli:claude", ("b",)),
     ]
 
 

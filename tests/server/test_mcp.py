@@ -242,6 +242,42 @@ def test_the_permission_counts_for_all_that_starts_work(folder: Path) -> None:
     asyncio.run(ask())
 
 
+TIDY = "\ufeffname: tidy\nsteps:\n  - {id: look, subagent: researcher, prompt: ok}\n  - {id: clean, run: echo cleaned, depends_on: [look]}\n"
+
+
+def test_a_command_that_a_client_saved_is_asked_for_until_a_person_has_read_it(
+    folder: Path,
+) -> None:
+    write(folder, "workflows/around.yaml", "name: around\nsteps: [{id: all, workflow: tidy}]\n")
+
+    async def of_the_client() -> str:
+        async with connected_here(folder) as client:
+            assert (await call(client, "save_workflow", recipe=TIDY))["name"] == "tidy"
+            for name, step in (("around", "all/clean"), ("tidy", "clean")):
+                waiting = await call(client, "run_workflow", name=name)
+                assert (waiting["status"], waiting["steps"][step]) == (
+                    "waiting", "awaiting approval",
+                )  # fmt: skip
+                gate = waiting["approvals"][0]
+                assert "echo cleaned" in json.dumps(gate)
+                asked = {"run_id": waiting["run_id"], "step": step, "key": gate["key"]}
+                error = await refused(client, "approve", **asked)
+                assert (error["kind"], "no person has read it" in error["message"]) == (
+                    "permission_denied", True,
+                )  # fmt: skip
+            return str(waiting["run_id"])
+
+    run = asyncio.run(of_the_client())
+    said = stretto(folder, "run", "tidy", "--model", "scripted:script.yaml")
+    assert (said.code, "no person has read it" in said.err) == (3, True)
+    assert stretto(folder, "run", "around", "--model", "scripted:script.yaml").code == 3
+    assert stretto(folder, "approve", run, "clean", "--model", "scripted:script.yaml").code == 0
+    assert stretto(folder, "restore", "tidy", "--version", "1").code == 0
+    for name in ("tidy", "around"):
+        said = stretto(folder, "run", name, "--model", "scripted:script.yaml")
+        assert (said.code, "cleaned" in said.out) == (0, True)
+
+
 def test_a_change_of_the_saved_workflows_is_told(folder: Path) -> None:
     told: list[str] = []
 

@@ -24,12 +24,12 @@ from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check,
 from stretto.adapters.tools.outcomes import encodable
 from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
 from stretto.assembly.json_forms import posture_of
-from stretto.assembly.recipe_files import Wish, origins_of, save_workflow
+from stretto.assembly.recipe_files import Wish, save_workflow, unread_doubts
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id
 from stretto.lead.chats import CallQuestion, ChatFile, KeptCall, KeptTurn
-from stretto.lead.drafts import MAX_REPAIRS, doubts
+from stretto.lead.drafts import MAX_REPAIRS
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, results_of, task_recipe
 from stretto.lead.turn import trigger_of
 from stretto.plan.model import encode_plan
@@ -301,6 +301,10 @@ class LeadTools:
 
         return bool(run_id) and await self._file.use(find)
 
+    @property
+    def permission(self) -> str:
+        return self._chat.permission
+
     async def consent(
         self, key: str, digest: str, shown: str, *, is_always_asked: bool = False
     ) -> None:
@@ -372,14 +376,14 @@ class _Calls:
     async def run_workflow(self, arguments: WorkflowArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
             inputs = cast("dict[str, Json]", arguments.inputs)
-            recipe, is_emitted = await asyncio.to_thread(self._find_recipe, arguments.name)
+            recipe = await asyncio.to_thread(self._find_recipe, arguments.name)
             if arguments.dry_run:
                 return _Done(_dry_run((await self._host.plan(recipe, inputs)).json))
             subject = ("run_workflow", arguments.name)
             wanted = _WantedRun(recipe, inputs, subject)
-            if is_emitted:
-                plan = await asyncio.to_thread(self._project.plan, recipe)
-                wanted = replace(wanted, to_read=tuple(doubts(plan, recipe.agents)))
+            plan = await asyncio.to_thread(self._project.plan, recipe)
+            unread = await asyncio.to_thread(unread_doubts, self._project, plan)
+            wanted = replace(wanted, to_read=tuple(each.says for each in unread))
             return await self._run_allowed(call, wanted)
 
         starts_run = not arguments.dry_run
@@ -429,7 +433,9 @@ class _Calls:
                 _show_run(plan, bound, wanted),
                 is_always_asked=bool(wanted.to_read),
             )
-        report = await self._run(call, RunRequest(wanted.recipe, wanted.inputs))
+        is_read = bool(wanted.to_read)  # for then a person was asked, whatever the permission is
+        request = RunRequest(wanted.recipe, wanted.inputs, is_read=is_read)
+        report = await self._run(call, request)
         return _done(report, _task_result(report))
 
     async def save_workflow(self, arguments: SaveArguments, key: str) -> ToolOutcome:
@@ -442,8 +448,9 @@ class _Calls:
             await asyncio.to_thread(save_workflow, self._project, arguments.recipe, trial)
             shown = f"Save the workflow '{plan.name}':\n\n{arguments.recipe.rstrip()}"
             await self._delegation.consent(key, digest, shown)
+            is_asked = self._delegation.permission == "ask"  # then a person has seen all of it
             saved = await SavedWorkflows(self._host.engine).save(
-                arguments.recipe, emitted=True, why="saved by the lead agent"
+                arguments.recipe, emitted=True, read=is_asked, why="saved by the lead agent"
             )
             told: dict[str, object] = {"ok": True, "name": saved.name, "version": saved.version}
             return _Done({**told, "origin": saved.origin, "same_as": saved.same_as or None})
@@ -526,14 +533,14 @@ class _Calls:
                 hint = did_you_mean(task.agent, names) or f"agents: {listed(names, _MOST_AGENTS)}"
                 raise NotFound(f"there is no agent '{task.agent}'", hint=hint)
 
-    def _find_recipe(self, name: str) -> tuple[Recipe, bool]:
-        """A saved recipe, and whether an agent made it. A path is not taken: the model reads files with its file tools only."""
+    def _find_recipe(self, name: str) -> Recipe:
+        """A saved recipe. A path is not taken: the model reads files with its file tools only."""
         entry = self._project.saved(name)
         if entry is None:
             known = [each.name for each in self._project.workflows.entries()]
             hint = did_you_mean(name, known) or f"list_workflows shows them: {listed(known)}"
             raise NotFound(f"there is no workflow '{name}'", hint=hint)
-        return entry.recipe, origins_of(self._project).get(entry.file) == "emitted"
+        return entry.recipe
 
 
 def _delegating(

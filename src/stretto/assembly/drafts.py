@@ -144,7 +144,7 @@ def examined(project: Project, draft: DraftedRecipe, text: str) -> DraftedRecipe
     from stretto.report.diagrams import draw
 
     plan = project.plan(recipe)
-    to_read = (*doubts(plan, recipe.agents), *_gates(project, plan))
+    to_read = (*(each.says for each in doubts(plan)), *_gates(project, plan))
     return replace(
         draft, recipe=text, problems=(), to_read=to_read, diagram=draw(plan, "ascii").rstrip("\n")
     )

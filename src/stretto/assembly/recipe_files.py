@@ -3,7 +3,7 @@
 The command line uses this directly, so nothing heavy is imported before it is needed."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,16 @@ from stretto.recipe.model import Recipe
 from stretto.vocabulary.names import is_id
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stretto.assembly.project import Project, RecipeSource
+    from stretto.lead.drafts import Doubt
     from stretto.plan.model import Plan
     from stretto.recipe.model import Recipe
     from stretto.registry.saved_recipe import KnownRecipe, SavedRecipe
     from stretto.registry.versions import RecipeOrigin, RecipeVersion, Versions
     from stretto.registry.workflows import Entry
+    from stretto.vocabulary.names import StepId
 
 
 _VERSIONS = "recipes.db"
@@ -49,8 +53,9 @@ class Wish:
     may_replace: bool
     at: float
     replaces: str | None = None  # the digest of what is to be there now
-    by: str = ""  # empty: the user
+    by: str = ""
     is_trial: bool = False  # only whether it would be saved, and as what
+    is_read: bool = False  # a person has read it
 
 
 def recipe_templates() -> dict[str, Path]:
@@ -101,9 +106,36 @@ def origins_of(project: "Project") -> "dict[Path, RecipeOrigin]":
     return dict.fromkeys(files, "written")
 
 
+def unread_doubts(project: "Project", plan: "Plan") -> "tuple[Doubt, ...]":
+    """What a plan would do that a model wrote and no person has read, wherever the plan comes from: a text is
+    known by its digest."""
+    database = project.settings.home / _VERSIONS
+    if not database.exists():
+        return ()
+    from stretto.lead.drafts import doubts
+    from stretto.plan.model import PlannedWorkflow
+    from stretto.registry.versions import open_versions
+
+    found = tuple(doubts(plan))
+    if not found:
+        return ()
+    inner = {s.id: s.work.digest for s in plan.steps if isinstance(s.work, PlannedWorkflow)}
+    digests = {s.id: inner[s.inside] if s.inside else plan.digest for s in plan.steps}
+    unread = set(digests.values())
+    with suppress(StrettoError), open_versions(database) as versions:  # else nothing counts as read
+        unread = versions.unread(unread)
+    left = (replace(each, steps=_among(each.steps, digests, unread)) for each in found)
+    return tuple(each for each in left if each.steps)
+
+
+def _among(
+    steps: "tuple[StepId, ...]", digests: "Mapping[StepId, str]", unread: set[str]
+) -> "tuple[StepId, ...]":
+    return tuple(step for step in steps if digests[step] in unread)
+
+
 def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "SavedRecipe":
     """Raises as `SavedWorkflows.save` does."""
-    from stretto.assembly.run import user_name
     from stretto.recipe.model import RecipeUse
     from stretto.registry.saved_recipe import RecipeDraft, save
     from stretto.registry.versions import open_versions
@@ -117,9 +149,11 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
             # The files that it names are looked for beside the place where it is kept.
             kept = project.recipe_from_text(recipe.source.text, project.display_path(file))
             plan = project.plan(kept)
+        # Without a byte order mark an emitted text is known by its plan's digest.
+        content = recipe.source.text.encode() if wish.origin == "emitted" else recipe.source.content
         draft = RecipeDraft(
-            recipe.name, plan, recipe.source.content, file, wish.origin,
-            wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces, wish.is_trial,
+            recipe.name, plan, content, file, wish.origin, wish.by, wish.at, wish.why,
+            wish.may_replace, wish.replaces, wish.is_trial, wish.is_read,
         )  # fmt: skip
         return save(draft, known_recipes(project, entries), versions)
 
@@ -156,10 +190,9 @@ def version_of(project: "Project", name: str, number: int) -> "RecipeVersion":
 
 
 def restore_workflow(
-    project: "Project", name: str, number: int | None, at: float, by: str = ""
+    project: "Project", name: str, number: int | None, at: float, by: str
 ) -> "SavedRecipe":
     """Raises NotFound."""
-    from stretto.assembly.run import user_name
     from stretto.registry.saved_recipe import RecipeDraft, save
     from stretto.registry.versions import open_versions
 
@@ -168,7 +201,7 @@ def restore_workflow(
         wanted = _version(name, versions.of(file), number)
         # Whatever it says: an author may go back to what is not right yet.
         draft = RecipeDraft(
-            name, None, wanted.content, file, "written", by or user_name(), at,
+            name, None, wanted.content, file, "written", by, at,
             f"restored from version {wanted.number}", may_replace=True,
         )  # fmt: skip
         return save(draft, (), versions)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
+from stretto.assembly.recipe_files import unread_doubts
 from stretto.events.attempts import BranchPart, ItemPart, Part
 from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
-from stretto.plan.prepare import ask_to_start
+from stretto.plan.prepare import ask_before, ask_to_start
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget, Recipe
 from stretto.text.short import did_you_mean, listed
@@ -59,6 +60,7 @@ class RunRequest:
     is_delegated: bool = False  # of a chat or a goal: one script serves all its runs
     is_folder_asked: bool = False  # a person was asked whether the folder is trusted
     is_start_asked: bool = False  # with the permission ask, a person allows the first steps too
+    is_read: bool = False  # a person has read what it would do to the machine, whoever wrote it
     # Hears what its preparation does that may take long: `starting the MCP server notes`.
     tell: Callable[[str], None] | None = None
 
@@ -136,12 +138,12 @@ def _begun(
     workspace = _workspace(ports, recorded)
     plan = project.bind(plan, inputs, workspace)
     plan = project.tell_of_secrets(plan, inputs, given.keys() - request.inputs.keys())
-    plan = _permitted(plan, request, project, model, workspace)
+    plan, asked = _permitted(plan, request, project, model, workspace)
     plan, more = equip_plan(plan, inputs, project.settings, ports.open_clock().now)
     start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
-    return start, (*notices, *more)
+    return start, (*notices, *asked, *more)
 
 
 def _source(request: RunRequest) -> RecipeSource | None:
@@ -151,10 +153,20 @@ def _source(request: RunRequest) -> RecipeSource | None:
 
 def _permitted(
     plan: "Plan", request: RunRequest, project: Project, model: str | None, workspace: str | None
-) -> "Plan":
+) -> "tuple[Plan, tuple[str, ...]]":
+    """The plan with the steps that a person allows, and why."""
     plan = project.prepare(plan, model, request.permission, workspace, request.budget)
     permission = request.permission or project.settings.permission
-    return ask_to_start(plan) if request.is_start_asked and permission == "ask" else plan
+    if request.is_start_asked and permission == "ask":
+        plan = ask_to_start(plan)
+    unread = () if request.is_read else unread_doubts(project, plan)
+    notices = tuple(
+        f"{each.says}; a model wrote this and no person has read it, so a person is asked"
+        for each in unread
+    )
+    return ask_before(
+        plan, {id for each in unread for id in each.steps}
+    ) if unread else plan, notices
 
 
 def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start:

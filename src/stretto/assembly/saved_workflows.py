@@ -41,6 +41,7 @@ class SavedWorkflows:
         *,
         name: str | None = None,
         emitted: bool = False,
+        read: bool = False,
         overwrite: bool = False,
         why: str = "saved",
         replaces: str | None = None,
@@ -49,16 +50,19 @@ class SavedWorkflows:
         """Save a recipe under its name, or under another one. The version before it is kept.
 
         `emitted`: an agent made it. Then it replaces no recipe of a person's and leaves out no gate,
-        and one that is saved already under another name is not saved twice. `overwrite`: a person
+        and one that is saved already under another name is not saved twice; its commands, and what it may
+        do besides to the machine, are asked for in each run, unless a person has `read` it. `overwrite`: a person
         wants to replace what is there. `replaces`: only if the file still has this SHA-256 (empty: only
         if there is none). `by`: who saves it, where that is not the user.
 
         Raises ChangedMeanwhile, InvalidRecipe, InvalidUsage, RefusedToOverwrite and PermissionDenied.
         """
         check_text(name=name or "", why=why, replaces=replaces or "", by=by)
-        check_flags(emitted=emitted, overwrite=overwrite)
+        check_flags(emitted=emitted, read=read, overwrite=overwrite)
         origin: RecipeOrigin = "emitted" if emitted else "written"
-        wanted = Wish(name, origin, why, overwrite, self._engine.now(), replaces, by)
+        now = self._engine.now()
+        whose = by or user_name()
+        wanted = Wish(name, origin, why, overwrite, now, replaces, whose, is_read=read)
         return await asyncio.to_thread(save_workflow, self._engine.project, recipe, wanted)
 
     async def capture(
@@ -115,5 +119,5 @@ class SavedWorkflows:
             raise InvalidUsage("version must be a whole number")
         now = self._engine.now()
         return await asyncio.to_thread(
-            restore_workflow, self._engine.project, name, version, now, by
+            restore_workflow, self._engine.project, name, version, now, by or user_name()
         )

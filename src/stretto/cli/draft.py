@@ -180,7 +180,9 @@ async def _run_unasked(
         draft.check_read()
     if not (result.as_json or result.is_quiet):
         _show(draft)
-    saved = await _save(stretto, draft, options.save_as) if options.save_as else None
+    saved = None
+    if options.save_as:
+        saved = await _save(stretto, draft, options.save_as, is_read=False)
     if saved and not (result.as_json or result.is_quiet):
         _tell_saved(saved)
     state, was_stopped = await _run(stretto, draft, options, result)
@@ -303,13 +305,18 @@ async def _run(
         model=options.model,
         permission=options.permission,
         trigger=f"{DRAFT} {draft.id}",
+        is_read=True,
     )
     return await drive_shown(stretto, await prepare(stretto, request, result), result)
 
 
-async def _save(stretto: OpenStretto, draft: DraftedRecipe, name: str) -> "SavedRecipe":
+async def _save(
+    stretto: OpenStretto, draft: DraftedRecipe, name: str, is_read: bool = True
+) -> "SavedRecipe":
     why = f"drafted from: {shorten(one_line(draft.words), 200)}"
-    return await stretto.workflows.save(draft.recipe, name=name, emitted=True, why=why)
+    return await stretto.workflows.save(
+        draft.recipe, name=name, emitted=True, read=is_read, why=why
+    )
 
 
 async def _save_as(stretto: OpenStretto, draft: DraftedRecipe, name: str) -> bool:

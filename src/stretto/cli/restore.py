@@ -18,8 +18,10 @@ from stretto.cli.terminal import print_json, say
 @json_option
 def command(name: str, number: int | None, as_json: bool) -> None:
     """Make an earlier version of a saved recipe the current one. The current one is kept."""
+    from stretto.assembly.run import user_name  # with all that drives a run
+
     project = open_project()
-    saved = restore_workflow(project, name, number, time.time())
+    saved = restore_workflow(project, name, number, time.time(), user_name())
     file = project.display_path(saved.file)
     if as_json:
         print_json(

@@ -16,7 +16,7 @@ from typing import Any
 
 from stretto.documents.yaml_form import yaml_form
 from stretto.plan.composed_prompt import command_line
-from stretto.plan.model import Plan, briefs
+from stretto.plan.model import Plan, PlannedAgent, briefs
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.problems.render import as_text
@@ -26,7 +26,7 @@ from stretto.text.short import listed
 from stretto.text.visible import one_line
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import CLI_MODEL, FUNCTION_MODEL
-from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS, AgentId, tool_name
+from stretto.vocabulary.names import CHANGING_TOOLS, KNOWN_TOOLS, AgentId, StepId, tool_name
 
 DRAFT = "draft"  # the name of the recipe that drafts, and of its step
 DRAFTER = "drafter"
@@ -219,20 +219,42 @@ def _bodies(answer: str) -> Iterator[str]:
         yield whole[start.start() :]
 
 
-def doubts(plan: Plan, own: Mapping[AgentId, Agent]) -> Iterator[str]:
-    """What a person has to read before a recipe that a model wrote may run. `own`: the agents that the
-    recipe itself defines; those that are registered are the user's own choice."""
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What a person has to read before a recipe that a model wrote may run, and the steps that would do it."""
+
+    says: str
+    steps: tuple[StepId, ...]
+
+
+def doubts(plan: Plan) -> Iterator[Doubt]:
+    """Of the agents, those that a recipe defines itself: the registered ones are the user's own choice."""
+    users: dict[AgentId, list[StepId]] = {}
     for step in plan.steps:
         for brief in briefs(step.work):
+            users.setdefault(brief.agent, []).append(step.id)
+            users.setdefault(brief.fallback or brief.agent, []).append(step.id)
             if brief.command is not None:
                 command = one_line(command_line(brief.command.run), _LONGEST_COMMAND)
-                yield f"step '{step.id}' runs a command: {command}"
-    for agent in own.values():
-        programs = [name for name in (agent.model or "", *agent.fallback_models)
-                    if name.startswith(CLI_MODEL)]  # fmt: skip
-        if programs:
-            yield f"agent '{agent.id}' is another program: {one_line(listed(programs), 200)}"
-        # A tool that changes something, or that is not Stretto's own.
-        powers = {tool_name(tool) for tool in agent.tools} - _READERS
-        if powers:
-            yield f"agent '{agent.id}' gives itself {one_line(listed(sorted(powers)), 200)}"
+                yield Doubt(f"step '{step.id}' runs a command: {command}", (step.id,))
+            elif _is_program(brief.model) and brief.model != plan.agents[brief.agent].model:
+                program = one_line(brief.model or "", _LONGEST_COMMAND)
+                yield Doubt(f"step '{step.id}' asks another program: {program}", (step.id,))
+    for agent in plan.agents.values():
+        steps = tuple(dict.fromkeys(users.get(agent.id, ())))
+        if agent.is_local:
+            yield from (Doubt(f"agent '{agent.id}' {each}", steps) for each in _powers(agent))
+
+
+def _is_program(model: str | None) -> bool:
+    return model is not None and model.startswith(CLI_MODEL)
+
+
+def _powers(agent: PlannedAgent) -> Iterator[str]:
+    programs = [name for name in (agent.model or "", *agent.fallback_models) if _is_program(name)]
+    if programs:
+        yield f"is another program: {one_line(listed(programs), 200)}"
+    # A tool that changes something, or that is not Stretto's own.
+    powers = {tool_name(tool) for tool in agent.tools} - _READERS
+    if powers:
+        yield f"gives itself {one_line(listed(sorted(powers)), 200)}"

@@ -5,7 +5,7 @@ machine: the user's budget, what the run may do to files, and which further name
 workspace have. All three are put into the plan here, from data: nothing is read.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from stretto.problems import Problem
 from stretto.problems.errors import PermissionDenied
 from stretto.recipe.model import Budget
 from stretto.text.short import listed
+from stretto.vocabulary.names import StepId
 
 # A set of globs, as a step has it → further globs that name the same files in the workspace,
 # through links or in another case.
@@ -63,9 +64,14 @@ def _permit(step: PlannedStep, permission: str) -> PlannedStep:
 def ask_to_start(plan: Plan) -> Plan:
     """The plan in which a person allows every step that would start first: nothing is done, and no
     model is asked, before somebody has said yes."""
+    return ask_before(plan, [step.id for step in plan.steps if not step.depends_on])
+
+
+def ask_before(plan: Plan, asked: Collection[StepId]) -> Plan:
+    """The plan in which a person allows each of these steps."""
 
     def ask(step: PlannedStep) -> PlannedStep:
-        if step.depends_on or step.is_gated:
+        if step.id not in asked or step.is_gated:
             return step
         return structs.replace(step, is_gated=True, is_gated_by_permission=True)
 

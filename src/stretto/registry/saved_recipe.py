@@ -5,7 +5,8 @@ A person may replace what they name. What an agent saves is *emitted*, and trust
 - it replaces emitted recipes only, never one that a person wrote or edited, in any layer;
 - it does not leave out a gate: neither one of the recipe that it replaces, nor one that another saved
   recipe has before the same work;
-- what is saved already under another name is not saved twice.
+- what is saved already under another name is not saved twice;
+- what it may do to the machine is asked for in each run, until a person has read it.
 """
 
 import os
@@ -71,6 +72,7 @@ class RecipeDraft:
     may_replace: bool = False  # a person said so
     replaces: str | None = None  # the digest of what is to be there now; "" for nothing; None: any
     is_trial: bool = False  # it is checked, and nothing is written
+    is_read: bool = False  # by a person, before it is saved
 
 
 def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -> SavedRecipe:
@@ -92,9 +94,7 @@ def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -
         if there == draft.content:
             return _unchanged(draft, versions)
         replaced = None if there is None else _keep(draft, there, versions)
-        number = versions.add(
-            draft.file, draft.content, draft.origin, draft.at, draft.by, draft.why
-        )
+        number = _add(draft, versions)
     # The versions are on record: whatever happens from here on, nothing is lost.
     _write(draft.file, draft.content, there)
     return SavedRecipe(draft.name, draft.file, number, draft.origin, replaced)
@@ -135,11 +135,18 @@ def remove(
 
 def _unchanged(draft: RecipeDraft, versions: Versions) -> SavedRecipe:
     name, origin = draft.name, versions.origin_of(draft.file)
-    if draft.origin == origin:
+    is_read_now = draft.is_read and versions.unread([sha256(draft.content).hexdigest()])
+    if draft.origin == origin and not is_read_now:
         return SavedRecipe(name, draft.file, 0, origin, same_as=name)
     # A person stands up for what an agent had written.
-    number = versions.add(draft.file, draft.content, draft.origin, draft.at, draft.by, draft.why)
+    number = _add(draft, versions)
     return SavedRecipe(name, draft.file, number, draft.origin)
+
+
+def _add(draft: RecipeDraft, versions: Versions) -> int:
+    return versions.add(
+        draft.file, draft.content, draft.origin, draft.at, draft.by, draft.why, draft.is_read
+    )
 
 
 def _keep(draft: RecipeDraft, there: bytes, versions: Versions) -> int:

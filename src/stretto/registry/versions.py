@@ -5,7 +5,7 @@ long as it holds exactly the bytes of an emitted version; whoever edits it makes
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -33,6 +33,8 @@ _MIGRATIONS = (
         PRIMARY KEY (file, number)
     ) STRICT
     """,
+    # Of an emitted one: whether a person had read it when it was saved.
+    "ALTER TABLE versions ADD COLUMN is_read INTEGER NOT NULL DEFAULT 0",
 )
 
 
@@ -62,13 +64,21 @@ class Versions:
         return changed(self._db, "the versions of recipes")
 
     def add(
-        self, file: Path, content: bytes, origin: RecipeOrigin, at: float, by: str, why: str
+        self,
+        file: Path,
+        content: bytes,
+        origin: RecipeOrigin,
+        at: float,
+        by: str,
+        why: str,
+        is_read: bool = False,
     ) -> int:
         """Gives its number."""
         last = "SELECT coalesce(max(number), 0) FROM versions WHERE file = ?"
         (number,) = self._db.execute(last, (_key(file),)).fetchone()
-        row = (_key(file), number + 1, at, by, origin, why, sha256(content).hexdigest(), content)
-        self._db.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        digest = sha256(content).hexdigest()
+        row = (_key(file), number + 1, at, by, origin, why, digest, content, is_read)
+        self._db.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return int(number) + 1
 
     def of(self, file: Path) -> list[RecipeVersion]:
@@ -86,6 +96,15 @@ class Versions:
         """Of what the file holds now. What Stretto did not write is a person's."""
         found = next((each for each in self.of(file) if each.is_current), None)
         return found.origin if found else "written"
+
+    def unread(self, digests: Collection[str]) -> set[str]:
+        """Those texts that only agents have saved, and that no person had read when they were saved."""
+        marks = ", ".join("?" * len(digests))
+        found = (
+            f"SELECT digest FROM versions WHERE digest IN ({marks}) "
+            "GROUP BY digest HAVING max(origin = 'written' OR is_read) = 0"
+        )
+        return {digest for (digest,) in self._db.execute(found, tuple(digests))}
 
     def files_named(self, name: str, folders: list[Path]) -> list[Path]:
         """Files of these folders that have versions, also those that are gone."""

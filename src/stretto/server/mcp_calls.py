@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from stretto.assembly.recipe_files import unread_doubts
 from stretto.assembly.request import RunRequest
 from stretto.assembly.run import user_name
 from stretto.assembly.surface import Surface, SurfaceRun
@@ -249,6 +250,7 @@ class McpCalls:
     async def _approve(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         self._check_decision(call)
         run = call.run = self._stretto.open(asked["run_id"])
+        await asyncio.to_thread(self._check_read, (await run.history()).state, asked["step"])
         await run.approve(
             asked["step"],
             asked.get("reason", ""),
@@ -257,6 +259,15 @@ class McpCalls:
             by=_who(call),
         )
         return await self._go_on(call, asked)
+
+    def _check_read(self, state: RunState, step: str) -> None:
+        """Whoever saved a recipe with commands could allow them itself: only a person does."""
+        for each in unread_doubts(self._stretto.project, state.plan):
+            if step in each.steps:
+                raise PermissionDenied(
+                    f"{each.says}; a model wrote this and no person has read it",
+                    hint=f"the user decides: stretto approve {state.run_id} {step}, or in the console",
+                )
 
     async def _reject(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         self._check_decision(call)

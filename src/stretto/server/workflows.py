@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from typing import Annotated, Any
 
-from fastapi import Header, Query
+from fastapi import Header, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from stretto.assembly.json_forms import version_as_json, workflow_as_json
@@ -126,6 +126,7 @@ async def show_text(name: str, service: TheService) -> Response:
 async def save_workflow(
     name: str,
     body: SavedText,
+    request: Request,
     service: TheService,
     asker: Asker,
     if_match: IfMatch = None,
@@ -138,6 +139,7 @@ async def save_workflow(
         recipe,
         name=name,
         emitted=body.emitted,
+        read=request.state.session is not None,  # a person saves it in the console
         overwrite=not body.emitted,
         why=body.why,
         replaces=_replaces(if_match, if_none_match),
