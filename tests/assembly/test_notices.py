@@ -17,7 +17,7 @@ from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidConfig
 from stretto.triggers.arrivals import signature
 from stretto.triggers.notices import Notice, NoticeStore, open_notices
-from support.cli import environment, write
+from support.cli import environment, stretto, write
 
 GATED = """\
 name: gated
@@ -156,6 +156,28 @@ def test_a_deadline_that_ended_its_step_before_anybody_looked_is_told(
                 *lapsed,
             ]
             assert len({(each["key"], each["deadline"]) for each in told}) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_told_by_the_next_one", [False, True])
+def test_a_deadline_that_passes_in_another_process_is_told(
+    tmp_path: Path, is_told_by_the_next_one: bool
+) -> None:
+    async def main() -> None:
+        async with bench(tmp_path, "{url: URL}") as (w, notifier, got):
+            run = await w.start(HURRIED)
+            await run.wait()
+            await notifier.look()
+            await notifier.look()
+            model = {"STRETTO_MODEL": f"scripted:{tmp_path}/script.yaml"}
+            while await run.status() == "waiting":
+                await asyncio.sleep(0.05)
+            said = await asyncio.to_thread(stretto, tmp_path, "resume", run.id, env=model)
+            assert said.code == 1, said.err
+            for teller in (Notifier(w.engine) if is_told_by_the_next_one else notifier, notifier):
+                await teller.look()
+            assert [told["about"] for _, told, _ in got.posts] == ["asked", "reminder", "lapsed"]
 
     asyncio.run(main())
 

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
     from stretto.config.settings import NotifySettings
     from stretto.execution.history import History
+    from stretto.execution.runs import Runs
     from stretto.schedule.state import RunState, StepState
 
 _LOOK_SECONDS = 1.0
 _SEND_SECONDS = 30.0
 _MOST_ROWS = 10_000
+_ASKED_SECONDS = 30 * 86_400.0  # for so long a question is remembered
 _LONGEST_PROMPT = 4_000
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "USER", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
 _T = TypeVar("_T")
@@ -52,6 +54,7 @@ class Notifier:
         self._changed: set[str] = set()  # runs driven here whose questions are to be looked at
         self._looked_at: set[str] = set()  # runs that nobody drives, as they are
         self._remind_at: dict[str, float] = {}
+        self._cursor: int | None = None  # of the news that were looked at last
 
     @property
     def _settings(self) -> "NotifySettings":
@@ -98,7 +101,16 @@ class Notifier:
         open_runs = {row.run_id for row in rows}
         self._remind_at = {id: at for id, at in self._remind_at.items() if id in open_runs}
         due = {id for id, at in self._remind_at.items() if at <= now}
-        return sorted({*changed, *new, *due})
+        return sorted({*changed, *new, *due, *await self._gone_on(runs)})
+
+    async def _gone_on(self, runs: "Runs") -> set[str]:
+        """Runs of which people were asked and that have new events since, also of another process: it may
+        have seen a deadline pass, and tells nobody."""
+        since = time.time() - _ASKED_SECONDS
+        asked = await self._with_store(lambda store: store.runs_asked(since))
+        news = await runs.news(self._cursor)
+        is_first, self._cursor = self._cursor is None, news.cursor
+        return asked if is_first or not news.is_whole else asked.intersection(news.run_ids)
 
     def _next_reminder(self, state: "RunState", now: float) -> float:
         dues = [deadline_of(state, step) for step in state.awaiting_approval]

@@ -74,6 +74,11 @@ class NoticeStore:
         """
         return [Notice(*row) for row in self._db.execute(sql, (run_id, step, key))]
 
+    def runs_asked(self, since: float) -> set[str]:
+        """Those of which people were asked something since then."""
+        sql = "SELECT DISTINCT run_id FROM notices WHERE about = 'asked' AND at > ?"
+        return {run_id for (run_id,) in self._db.execute(sql, (since,))}
+
     def note_sent(self, notice: Notice, now: float) -> None:
         self._note(notice, "sent_at = ?, fault = ''", (now,))
 
