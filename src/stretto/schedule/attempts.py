@@ -196,13 +196,11 @@ def fail_part(
     brief = part.brief
     retry = brief.fallback_retry if part.has_fallen_back else brief.retry
     asked = wait_asked_for(retry_after_seconds)
-    if asked > LONGEST_RETRY_AFTER_SECONDS:
-        waits = f"the provider asks to wait {format_duration(asked)}"
-        most = format_duration(LONGEST_RETRY_AFTER_SECONDS)
-        failure = FailureReason(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
-        part.failure = failure
     is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
-    if is_retried and part.tries < retry.max_attempts:
+    is_retried &= part.tries < retry.max_attempts
+    if asked >= _WORTH_TELLING_SECONDS and not is_retried and failure.kind == "unavailable":
+        failure = part.failure = _with_wait(failure, asked)
+    if is_retried:
         chance = chance_of(transition.state.seed, part.attempts[-1].id)
         delay = retry_delay(retry.backoff, part.tries, chance, asked)
         _retry(transition, step, part, delay)
@@ -213,6 +211,13 @@ def fail_part(
         start_attempt(transition, step, part)
     else:
         give_up(transition, step, part, failure)
+
+
+def _with_wait(failure: FailureReason, asked: float) -> FailureReason:
+    waits = f"the provider asks to wait {format_duration(asked)}"
+    if asked > LONGEST_RETRY_AFTER_SECONDS:
+        waits += f", and {format_duration(LONGEST_RETRY_AFTER_SECONDS)} is the most"
+    return FailureReason(failure.kind, f"{failure.error}; {waits}")
 
 
 def give_up(
@@ -314,6 +319,7 @@ def _call_back(transition: Transition, step: StepState, attempt: AttemptState) -
 
 LONGEST_DELAY_SECONDS = 60.0
 # If a provider asks for more, the attempt has failed.
+_WORTH_TELLING_SECONDS = 5.0  # a shorter wait that a provider asked for explains no failure
 LONGEST_RETRY_AFTER_SECONDS = 300.0
 _CENTURY_SECONDS = 100 * 365 * 86_400.0
 _LINEAR_SECONDS = 5.0

@@ -1,6 +1,7 @@
 """Every way in which a server can fail: a precise error, in time, without the key."""
 
 import asyncio
+import json
 import logging
 import time
 import traceback
@@ -71,6 +72,46 @@ def test_a_code_says_more_than_a_status() -> None:
     assert "quota is used up: pay first (add credit" in fault.message
     body = '{"error": {"message": "no such model", "code": "model_not_found"}}'
     assert failure(Status(400, body=body)).kind == "permanent"
+
+
+QUOTA = "add credit to the account"
+SET_KEY = "set a valid key"
+NAME = "check the model's name"
+LONG = "shorten what the step is told"
+BODIES: dict[str, tuple[int, dict[str, object], str, str]] = {
+    "a code that is the status": (429, {"code": 429, "type": "insufficient_quota"}, "permanent", QUOTA),
+    "Moonshot": (429, {"type": "exceeded_current_quota_error"}, "permanent", QUOTA),
+    "an account that is closed": (429, {"code": "billing_not_active"}, "permanent", QUOTA),
+    "a key, as 400": (400, {"code": "invalid_api_key"}, "permanent", SET_KEY),
+    "a key, in words": (400, {"message": "API key not valid. Please pass a valid API key."}, "permanent", SET_KEY),
+    "xAI": (400, {"message": "Incorrect API key provided: x***y."}, "permanent", SET_KEY),
+    "a model, as 400": (400, {"code": "model_not_found"}, "permanent", NAME),
+    "too long": (400, {"code": "context_length_exceeded"}, "refused", LONG),
+    "too long, in words": (400, {"message": "This model's maximum context length is 8192 tokens."}, "refused", LONG),
+    "too long for Anthropic": (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "refused", LONG),
+    "too long for llama.cpp": (400, {"type": "exceed_context_size_error"}, "refused", LONG),
+    "a request that is too large": (413, {"message": "Request Entity Too Large"}, "refused", LONG),
+    "too many requests": (429, {"type": "tokens", "code": "rate_limit_exceeded"}, "unavailable", ""),
+    "a parameter": (400, {"message": "Unsupported parameter: 'max_tokens'"}, "refused", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "error", "kind", "todo"), BODIES.values(), ids=BODIES)
+def test_what_a_provider_says_decides_the_kind_and_what_to_do(
+    status: int, error: dict[str, object], kind: str, todo: str
+) -> None:
+    fault = failure(Status(status, body=json.dumps({"error": {"message": "so", **error}})))
+    assert fault.kind == kind
+    assert todo in fault.message
+    assert todo or not any(each in fault.message for each in (QUOTA, SET_KEY, NAME, LONG))
+
+
+@pytest.mark.parametrize("written", ["9" * 400, "inf", "1e300"])
+def test_a_wait_for_ever_is_a_number(written: str) -> None:
+    waits = failure(Status(429, headers={"Retry-After": written})).retry_after_seconds
+    assert waits is not None
+    assert 10_000_000 < waits < 1e10
+    assert failure(Status(429, headers={"Retry-After": "nan"})).retry_after_seconds is None
 
 
 def test_retry_after_is_read_as_seconds_and_as_a_date() -> None:

@@ -10,10 +10,12 @@ error         what came back is wrong
 """
 
 import json
+import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import isnan
 
 import httpcore2
 
@@ -24,8 +26,22 @@ from stretto.vocabulary.json_value import Json
 
 LONGEST_FAULT = 1_000
 _EXCERPT_LETTERS = 600
-_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_PERMANENT_CODES = frozenset({"model_not_found", "invalid_api_key"})
+# What a provider's code means, whatever the status beside it: the status that says the same.
+_MEANT = {
+    **dict.fromkeys(("insufficient_quota", "billing_hard_limit_reached", "billing_not_active",
+                     "exceeded_current_quota_error", "insufficient_balance", "insufficient_credits"), 402),
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+    **dict.fromkeys(("context_length_exceeded", "exceed_context_size_error", "string_above_max_length"), 413),
+}  # fmt: skip
+# Some say the same in words alone, with status 400.
+_KEY_WORDS = re.compile(r"\b(?:incorrect|invalid|expired) api key|api key (?:not valid|expired|is invalid)", re.I)  # fmt: skip
+_LENGTH_WORDS = re.compile(
+    r"maximum context length|context (?:length|window|size).{0,40}exceed|exceed.{0,40}context"
+    r"|(?:prompt|input|request) is too long|too many (?:input )?tokens",
+    re.I,
+)
+_LONGEST_WAIT_SECONDS = 1e9  # thirty years; more than that is no number that can be used
 _PERMANENT_STATUSES = frozenset({401, 402, 403, 404, 405, 410})
 _TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _REJECTED_STATUSES = frozenset({400, 413, 422})
@@ -34,6 +50,7 @@ _MEANINGS = {
     402: "the account's quota is used up",
     403: "the key was refused",
     404: "no such model",
+    413: "the prompt is too long for this model",
     429: "too many requests",
 }
 _WHAT_TO_DO = {
@@ -41,6 +58,7 @@ _WHAT_TO_DO = {
     402: "add credit to the account, or name another model with --model",
     403: "use a key that may use this model, or name another model with --model",
     404: "check the model's name and the base URL, or name another model with --model",
+    413: "shorten what the step is told, or name a model that takes more",
 }
 
 
@@ -55,26 +73,34 @@ def kind_of_status(status: int) -> FailureKind:
 def status_message(status: int, kind: FailureKind, body: str, hint: str = "") -> str:
     meaning = _MEANINGS.get(status) or ("the provider failed" if status >= 500 else "")
     said = f"HTTP {status}" + (f", {meaning}" if meaning else "")
-    todo = _WHAT_TO_DO.get(status) if kind == "permanent" else None
+    todo = _WHAT_TO_DO.get(status) if kind == "permanent" or status == 413 else None
     return ": ".join(filter(None, (said, body, hint))) + (f" ({todo})" if todo else "")
 
 
 def status_failure(
     status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint
 ) -> ModelFailed:
-    message, code = _message(body)
-    kind = kind_of_status(status)
+    message, codes = _message(body)
     said = excerpt(endpoint.redact(message))
     hint = ""
     if 300 <= status < 400:
         hint = f"{endpoint.origin} redirects, which is not followed: name the final address"
-    if code in _QUOTA_CODES or code in _PERMANENT_CODES:
-        kind = "permanent"
-    if code in _QUOTA_CODES:
-        whole = f"HTTP {status}, {_MEANINGS[402]}: {said} ({_WHAT_TO_DO[402]})"
+    meant = meant_status(status, message, codes)
+    if meant == status:
+        whole = status_message(status, kind_of_status(status), said, hint)
     else:
-        whole = status_message(status, kind, said, hint)
-    return failure(kind, whole, retry_after_seconds(headers))
+        meaning = f", {_MEANINGS[meant]}" if meant in _MEANINGS else ""
+        whole = f"HTTP {status}{meaning}: {said} ({_WHAT_TO_DO[meant]})"
+    return failure(kind_of_status(meant), whole, retry_after_seconds(headers))
+
+
+def meant_status(status: int, message: str, codes: Iterable[str] = ()) -> int:
+    """The status that a provider means: many answer 400 or 429 to what has a status of its own."""
+    if (meant := next((_MEANT[code] for code in codes if code in _MEANT), None)) is not None:
+        return meant
+    if status == 400 and _KEY_WORDS.search(message):
+        return 401
+    return 413 if status in _REJECTED_STATUSES and _LENGTH_WORDS.search(message) else status
 
 
 def failure(kind: FailureKind, message: str, retry_after: float | None = None) -> ModelFailed:
@@ -136,14 +162,19 @@ def is_unreachable_for_good(error: BaseException) -> bool:
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     try:
         if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return max(0.0, float(milliseconds) / 1_000)
+            return _as_wait(float(milliseconds) / 1_000)
     except ValueError:
         pass
     later = headers.get("retry-after", "").strip()
     try:
-        return max(0.0, float(later)) if later else None
+        return _as_wait(float(later)) if later else None
     except ValueError:
         return _seconds_until(later)
+
+
+def _as_wait(seconds: float) -> float | None:
+    """A number that can be used: a server may send anything."""
+    return None if isnan(seconds) else min(max(0.0, seconds), _LONGEST_WAIT_SECONDS)
 
 
 def _seconds_until(date: str) -> float | None:
@@ -157,18 +188,20 @@ def _seconds_until(date: str) -> float | None:
         return None
 
 
-def _message(body: bytes) -> tuple[str, str | None]:
-    """What the body says, and its code. `{"error": {"message", "code"}}`, or any other text."""
+def _message(body: bytes) -> tuple[str, tuple[str, ...]]:
+    """What the body says, and its codes. `{"error": {"message", "code", "type"}}`, or any other text."""
     text = body.decode("utf-8", "replace").strip()
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
-        return text, None
+        return text, ()
     error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
     if not isinstance(error, dict):
-        return (error if isinstance(error, str) else text), None
-    message, code = error.get("message"), error.get("code") or error.get("type")
-    return (message if isinstance(message, str) else text), (str(code) if code else None)
+        return (error if isinstance(error, str) else text), ()
+    message, codes = error.get("message"), (error.get("code"), error.get("type"))
+    return (message if isinstance(message, str) else text), tuple(
+        str(code) for code in codes if code
+    )
 
 
 def excerpt(text: str) -> str:

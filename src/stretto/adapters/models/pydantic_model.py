@@ -32,6 +32,7 @@ from stretto.adapters.models.openai_faults import (
     LONGEST_FAULT,
     is_unreachable_for_good,
     kind_of_status,
+    meant_status,
     status_message,
 )
 from stretto.events.model import FailureKind
@@ -221,7 +222,7 @@ def _kind(error: BaseException) -> FailureKind | None:
             return "permanent"
         case theirs.ModelHTTPError():
             is_rejected = isinstance(error, theirs.ModelRequestRejectedError)
-            kind = kind_of_status(error.status_code)
+            kind = kind_of_status(meant_status(error.status_code, str(error.body or "")))
             if kind == "error" and isinstance(error, _UNAVAILABLE):
                 return "unavailable"
             return "refused" if kind == "error" and is_rejected else kind
@@ -239,7 +240,7 @@ def _message(error: BaseException, kind: FailureKind) -> str:
     if isinstance(error, theirs.ModelHTTPError):
         body = error.body if isinstance(error.body, str) else str(error.body or "")
         is_quota = isinstance(error, theirs.ModelQuotaExceededError)
-        status = 402 if is_quota else error.status_code
+        status = 402 if is_quota else meant_status(error.status_code, body)
         return status_message(status, kind, body, error.hint or "")
     if isinstance(error, StrettoError):
         return error.with_hint
