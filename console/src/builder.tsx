@@ -1,9 +1,12 @@
 // The graph of a recipe that is being written: every change of it is a change of the text. In: its outline. Out: edits.
 // What is dragged can be done with buttons and keys as well (WCAG 2.5.7).
 import type { JSX } from 'preact'
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { ApiError } from './api'
+import type { ReferencesHere } from './codemirror'
+import { type Box, folded, MOST, nameOf as nameOfBox } from './folding'
 import { layOut } from './layout'
-import { Field } from './parts'
+import { Failure, Field } from './parts'
 import type { Outline, OutlineStep } from './types'
 import { shortened } from './words'
 
@@ -16,6 +19,7 @@ export type StepEdit =
 const LONGEST = 24
 const COLUMN = 7.4 // of the monospaced font at 12 pixels
 const HEIGHT = 48
+const MANY = 12 // above this, one is found sooner by its name
 
 interface Asked {
   what: 'add' | 'rename' | 'duplicate'
@@ -28,10 +32,17 @@ interface Props {
   choose: (step: string, line?: number) => void
   edit: (edit: StepEdit) => Promise<boolean>
   isBusy: boolean
+  // What a new step's text could refer to, if it were added.
+  references: (edit: StepEdit) => Promise<ReferencesHere>
 }
 
-export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.Element {
+type Shown = Box<OutlineStep & { needs: string[] }>
+
+export function Builder({ outline, chosen, choose, edit, isBusy, references }: Props): JSX.Element {
   const [asked, setAsked] = useState<Asked>()
+  const [isWhole, setWhole] = useState(false)
+  const focus = useRef('') // the step that gets the focus once it is drawn
+  const isLarge = outline.steps.length > MOST
   const step = outline.steps.find((each) => each.id === chosen && !chosen.startsWith('#'))
   const remove = (): void => void (step && edit({ do: 'remove', step: step.id }))
   const keys = (event: KeyboardEvent): void => {
@@ -41,6 +52,11 @@ export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.E
     event.preventDefault()
     act()
   }
+  const leave = (id: string): void => {
+    setAsked(undefined)
+    focus.current = id
+    if (id) choose(id)
+  }
   return (
     <section class="builder" aria-label="Graph of the steps">
       <div class="bar snug">
@@ -48,19 +64,60 @@ export function Builder({ outline, chosen, choose, edit, isBusy }: Props): JSX.E
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'rename', step: chosen })}>Rename</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'duplicate', step: chosen })}>Duplicate</button>
         <button type="button" class="bad" disabled={!step || isBusy} onClick={remove}>Remove</button>
+        {outline.steps.length > MANY ? <GoTo outline={outline} chosen={chosen} choose={choose} /> : null}
       </div>
-      {asked ? <Ask asked={asked} outline={outline} edit={edit} isBusy={isBusy} done={(id) => { setAsked(undefined); if (id) choose(id) }} /> : null}
-      <Canvas outline={outline} chosen={chosen} choose={choose} edit={edit} keys={keys} />
+      {asked ? <Ask key={`${asked.what} ${asked.step}`} asked={asked} outline={outline} edit={edit} isBusy={isBusy} references={references} done={(id) => leave(id ?? asked.step)} /> : null}
+      {isLarge ? (
+        <p class="quiet small">
+          {isWhole ? `${outline.steps.length} steps. ` : `${outline.steps.length} steps, those that are alike shown as one. `}
+          <button type="button" class="small" onClick={() => setWhole(!isWhole)}>{isWhole ? 'Fold them' : 'Show every step'}</button>
+        </p>
+      ) : null}
+      <Canvas outline={outline} isFolded={isLarge && !isWhole} chosen={chosen} choose={choose} edit={edit} keys={keys} focus={focus} />
       {step ? <Waits key={step.id} step={step} outline={outline} edit={edit} isBusy={isBusy} /> : <p class="quiet small">Choose a step to change it. Drag from the dot below a step to another one to let that one wait for it. Keys on a step: A adds, D duplicates, F2 renames, Delete removes.</p>}
     </section>
   )
 }
 
-function Canvas({ outline, chosen, choose, edit, keys }: Omit<Props, 'isBusy'> & { keys: (event: KeyboardEvent) => void }): JSX.Element {
+function GoTo({ outline, chosen, choose }: Pick<Props, 'outline' | 'chosen' | 'choose'>): JSX.Element {
+  const go = (id: string): void => {
+    const step = outline.steps.find((each) => each.id === id)
+    if (step) choose(id, step.line ?? undefined)
+  }
+  return (
+    <select aria-label="Go to a step" value={chosen} onChange={(event) => go(event.currentTarget.value)}>
+      <option value="">go to a step …</option>
+      {outline.steps.map((each) => <option key={each.id} value={each.id}>{nameOf(each)}</option>)}
+    </select>
+  )
+}
+
+// The chosen step and those with problems keep boxes of their own.
+function boxesOf(outline: Outline, isFolded: boolean, chosen: string): Shown[] {
+  const steps = outline.steps.map((step) => ({ ...step, needs: step.depends_on.map((each) => each.step), many: 1 }))
+  if (!isFolded) return steps
+  const faulty = faultyOf(outline)
+  return folded(steps, (step) => (step.id === chosen || faulty.has(step.id) ? step.id : `${step.type} ${step.agents.join()} ${step.gated}`))
+}
+
+interface CanvasProps extends Pick<Props, 'outline' | 'chosen' | 'choose' | 'edit'> {
+  isFolded: boolean
+  keys: (event: KeyboardEvent) => void
+  focus: { current: string }
+}
+
+function Canvas({ outline, isFolded, chosen, choose, edit, keys, focus }: CanvasProps): JSX.Element {
   const svg = useRef<SVGSVGElement>(null)
   const [drag, setDrag] = useState<{ from: string; x: number; y: number; over: string }>()
-  const shape = outline.steps.map((step) => `${step.id} ${step.agents.join()}>${step.depends_on.map((each) => each.step).join()}`).join(';')
-  const layout = useMemo(() => layOut(outline.steps.map(sizeOf), outline.steps.flatMap((step) => step.depends_on.map(({ step: from }) => ({ from, to: step.id })))), [shape])
+  const boxes = useMemo(() => boxesOf(outline, isFolded, chosen), [outline, isFolded, isFolded ? chosen : ''])
+  const faulty = useMemo(() => faultyOf(outline), [outline])
+  const whys = useMemo(() => new Map(outline.steps.flatMap((step) => step.depends_on.map((each) => [`${each.step} ${step.id}`, each.why] as const))), [outline])
+  const shape = boxes.map((box) => `${nameOf(box)} ${box.agents.join()}>${box.needs.join()}`).join(';')
+  const layout = useMemo(() => layOut(boxes.map(sizeOf), boxes.flatMap((box) => box.needs.map((from) => ({ from, to: box.id })))), [shape])
+  useLayoutEffect(() => {
+    const drawn = focus.current ? svg.current?.querySelector<SVGGElement>(`[data-step="${CSS.escape(focus.current)}"]`) : undefined
+    if (drawn) ((focus.current = ''), drawn.focus())
+  })
   const point = (event: PointerEvent): { x: number; y: number } => {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.current!.getScreenCTM()!.inverse())
     return { x: at.x, y: at.y }
@@ -74,23 +131,19 @@ function Canvas({ outline, chosen, choose, edit, keys }: Omit<Props, 'isBusy'> &
   }
   return (
     <div class="graph drawing">
-      <svg ref={svg} width={layout.width + 56} height={layout.height + 24} viewBox={`-28 -10 ${layout.width + 56} ${layout.height + 24}`} onPointerMove={move} onPointerUp={drop} onPointerCancel={() => setDrag(undefined)}>
+      <svg ref={svg} role="group" aria-label="Steps, from the first to the last" width={layout.width + 56} height={layout.height + 24} viewBox={`-28 -10 ${layout.width + 56} ${layout.height + 24}`} onPointerMove={move} onPointerUp={drop} onPointerCancel={() => setDrag(undefined)}>
         <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="context-stroke" /></marker></defs>
-        {layout.paths.map((path) => {
-          const why = outline.steps.find((step) => step.id === path.to)?.depends_on.find((each) => each.step === path.from)?.why
-          return <path class={`link ${why === 'written' ? 'written' : ''} ${chosen === path.to || chosen === path.from ? 'near' : ''}`} key={`${path.from} ${path.to}`} d={path.d} marker-end="url(#arrow)" />
-        })}
-        {outline.steps.map((step) => {
-          const at = layout.nodes.get(step.id)
+        {layout.paths.map((path) => <path class={`link ${whys.get(`${path.from} ${path.to}`) === 'written' ? 'written' : ''} ${chosen === path.to || chosen === path.from ? 'near' : ''}`} key={`${path.from} ${path.to}`} d={path.d} marker-end="url(#arrow)" />)}
+        {boxes.map((box) => {
+          const at = layout.nodes.get(box.id)
           if (!at) return null
-          const waits = step.depends_on.map((each) => each.step).join(', ')
           return (
-            <g key={step.id} data-step={step.id} role="button" tabIndex={0} aria-pressed={chosen === step.id} aria-label={`${nameOf(step)}: ${subOf(step)}${waits ? `, waits for ${waits}` : ''}`} class={`node ${chosen === step.id ? 'chosen' : ''} ${drag?.over === step.id && drag.from !== step.id ? 'target' : ''} ${hasProblem(outline, step) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
-              onClick={() => choose(step.id, step.line ?? undefined)} onFocus={() => choose(step.id)} onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ' ? (event.preventDefault(), choose(step.id, step.line ?? undefined)) : keys(event))}>
+            <g key={box.id} data-step={box.id} role="button" tabIndex={0} aria-pressed={chosen === box.id} aria-label={spoken(box, faulty.has(box.id))} class={`node ${chosen === box.id ? 'chosen' : ''} ${drag?.over === box.id && drag.from !== box.id ? 'target' : ''} ${faulty.has(box.id) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
+              onClick={() => choose(box.id, box.line ?? undefined)} onFocus={() => chosen === box.id || choose(box.id)} onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ' ? (event.preventDefault(), choose(box.id, box.line ?? undefined)) : keys(event))}>
               <rect width={at.width} height={at.height} rx="7" />
-              <text x="12" y="20">{shortened(nameOf(step), LONGEST)}</text>
-              <text class="sub" x="12" y="37">{shortened(subOf(step), LONGEST + 2)}</text>
-              <circle class="port" cx={at.width / 2} cy={at.height} r="6" onPointerDown={(event) => { event.preventDefault(); setDrag({ from: step.id, ...point(event), over: '' }) }}><title>Drag to a step that is to wait for {step.id}</title></circle>
+              <text x="12" y="20">{shortened(nameOf(box), LONGEST)}</text>
+              <text class="sub" x="12" y="37">{shortened(subOf(box), LONGEST + 2)}</text>
+              {box.many === 1 ? <circle class="port" cx={at.width / 2} cy={at.height} r="6" onPointerDown={(event) => { event.preventDefault(); setDrag({ from: box.id, ...point(event), over: '' }) }}><title>Drag to a step that is to wait for {box.id}</title></circle> : null}
             </g>
           )
         })}
@@ -100,27 +153,33 @@ function Canvas({ outline, chosen, choose, edit, keys }: Omit<Props, 'isBusy'> &
   )
 }
 
+// What a screen reader says of a box: its name, who does it, what it waits for, whether anything is wrong with it.
+function spoken(box: Shown, isFaulty: boolean): string {
+  const waits = box.needs.length ? `, waits for ${box.needs.join(', ')}` : ', waits for nothing'
+  return `${nameOf(box)}: ${subOf(box) || 'no agent yet'}${waits}${isFaulty ? ', has a problem' : ''}`
+}
+
 function middle(at: { x: number; y: number; width: number; height: number }): string {
   return `${at.x + at.width / 2} ${at.y + at.height}`
 }
 
 // A step whose name cannot be read has a number instead, by which it cannot be changed.
-function nameOf(step: OutlineStep): string {
-  return step.id.startsWith('#') ? 'no name yet' : step.id
+function nameOf(step: { id: string; many?: number }): string {
+  return step.id.startsWith('#') ? 'no name yet' : nameOfBox(step)
 }
 
 function subOf(step: OutlineStep): string {
   return [step.type === 'sequential' ? '' : step.type, step.agents.join(', '), step.gated ? 'asks a person' : ''].filter(Boolean).join(' · ')
 }
 
-function hasProblem(outline: Outline, step: OutlineStep): boolean {
-  const index = outline.steps.indexOf(step)
-  return outline.problems.some((problem) => problem.path?.match(/steps\[(\d+)\]/)?.[1] === String(index))
+function faultyOf({ steps, problems }: Outline): Set<string> {
+  const indexes = problems.map((problem) => Number(problem.path?.match(/steps\[(\d+)\]/)?.[1] ?? -1))
+  return new Set(indexes.flatMap((index) => steps[index]?.id ?? []))
 }
 
-function sizeOf(step: OutlineStep): { id: string; width: number; height: number } {
-  const text = Math.max(12, Math.min(step.id.length, LONGEST), Math.min(subOf(step).length, LONGEST + 2) * 0.93)
-  return { id: step.id, width: 26 + text * COLUMN, height: HEIGHT }
+function sizeOf(box: Shown): { id: string; width: number; height: number } {
+  const text = Math.max(12, Math.min(nameOf(box).length, LONGEST), Math.min(subOf(box).length, LONGEST + 2) * 0.93)
+  return { id: box.id, width: 26 + text * COLUMN, height: HEIGHT }
 }
 
 const WHY: Record<string, string> = { reference: 'uses its output', 'listed before': 'listed before it', routed: 'chosen by it', context: 'all prior context' }
@@ -154,30 +213,91 @@ function Waits({ step, outline, edit, isBusy }: { step: OutlineStep; outline: Ou
 
 const HEADS = { add: 'Add a step', rename: 'Rename', duplicate: 'Duplicate' }
 
-function Ask({ asked, outline, edit, isBusy, done }: { asked: Asked; outline: Outline; edit: Props['edit']; isBusy: boolean; done: (id?: string) => void }): JSX.Element {
-  const [id, setId] = useState(asked.what === 'rename' ? asked.step : asked.what === 'duplicate' ? `${asked.step}-2` : '')
+interface AskProps extends Pick<Props, 'outline' | 'edit' | 'isBusy' | 'references'> {
+  asked: Asked
+  done: (id?: string) => void
+}
+
+function Ask({ asked, outline, edit, isBusy, references, done }: AskProps): JSX.Element {
+  const [id, setId] = useState(asked.what === 'rename' ? asked.step : asked.what === 'duplicate' ? freeName(outline, asked.step) : '')
   const [agent, setAgent] = useState(outline.agents[0]?.id ?? '')
   const [instruction, setInstruction] = useState('')
   const [isAfter, setAfter] = useState(Boolean(asked.step))
+  const first = useRef<HTMLInputElement>(null)
+  useEffect(() => (first.current?.focus(), first.current?.select()), [])
+  const change = (told: string): StepEdit => (asked.what === 'add' ? { do: 'add', id, agent, instruction: told, depends_on: isAfter && asked.step ? [asked.step] : [], ...(asked.step ? { after: asked.step } : {}) } : { do: asked.what, step: asked.step, id })
   const send = (event: Event): void => {
     event.preventDefault()
-    const change: StepEdit = asked.what === 'add' ? { do: 'add', id, agent, instruction, depends_on: isAfter && asked.step ? [asked.step] : [], ...(asked.step ? { after: asked.step } : {}) } : { do: asked.what, step: asked.step, id }
-    void edit(change).then((isDone) => isDone && done(id))
+    void edit(change(instruction)).then((isDone) => isDone && done(id))
   }
   return (
     <form class="card" aria-label={HEADS[asked.what]} onSubmit={send} onKeyDown={(event) => event.key === 'Escape' && done()}>
       <h2 class="small-head">{asked.what === 'add' ? 'A new step' : `${HEADS[asked.what]} ${asked.step}`}</h2>
       <div class="fields">
-        <Field label="Its name" note="letters, digits, - _">{(field) => <input id={field} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" autoFocus ref={(box) => void (box && document.activeElement?.closest('form') !== box.form && box.focus())} onInput={(event) => setId(event.currentTarget.value)} />}</Field>
+        <Field label="Its name" note="letters, digits, - _">{(field) => <input id={field} ref={first} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setId(event.currentTarget.value)} />}</Field>
         {asked.what === 'add' ? <Field label="Agent">{(field) => <select id={field} value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>{outline.agents.map((each) => <option key={each.id} value={each.id}>{each.id}{each.about ? ` · ${shortened(each.about, 40)}` : ''}</option>)}</select>}</Field> : null}
       </div>
       {asked.what === 'add' ? (
         <>
-          <Field label="What it is told">{(field) => <textarea id={field} rows={2} class="short" value={instruction} onInput={(event) => setInstruction(event.currentTarget.value)} />}</Field>
+          <Told value={instruction} change={setInstruction} find={() => references({ ...change(crypto.randomUUID()), id: id || 'new-step' } as StepEdit)} />
           {asked.step ? <p><label class="inline"><input type="checkbox" checked={isAfter} onChange={(event) => setAfter(event.currentTarget.checked)} /> It waits for {asked.step}</label></p> : null}
         </>
       ) : null}
       <p class="bar"><button class="main" disabled={isBusy || !id || (asked.what === 'rename' && id === asked.step)}>{asked.what === 'add' ? 'Add it' : HEADS[asked.what]}</button><button type="button" onClick={() => done()}>Cancel</button></p>
     </form>
   )
+}
+
+// What a new step is told, with the variables that it could be told.
+function Told({ value, change, find }: { value: string; change: (value: string) => void; find: () => Promise<ReferencesHere> }): JSX.Element {
+  const box = useRef<HTMLTextAreaElement>(null)
+  const [found, setFound] = useState<ReferencesHere>()
+  const [error, setError] = useState<ApiError>()
+  const look = (): void => (setError(undefined), void find().then(setFound, (failure: ApiError) => setError(failure)))
+  const insert = (word: string): void => {
+    const [from, to] = [box.current!.selectionStart, box.current!.selectionEnd]
+    change(`${value.slice(0, from)}{{${word}}}${value.slice(to)}`)
+    setFound(undefined)
+    requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + word.length + 4, from + word.length + 4)))
+  }
+  return (
+    <>
+      <Field label="What it is told">{(field) => <textarea id={field} ref={box} rows={3} class="short" value={value} onInput={(event) => change(event.currentTarget.value)} />}</Field>
+      {error ? <Failure error={error} /> : null}
+      {found ? <References found={found} insert={insert} close={() => (setFound(undefined), box.current?.focus())} /> : <p><button type="button" class="small" onClick={look}>Insert a variable here</button></p>}
+    </>
+  )
+}
+
+// A list to choose a variable from: arrows move in it, letters filter it.
+export function References({ found, insert, close }: { found: ReferencesHere; insert: (word: string) => void; close: () => void }): JSX.Element {
+  const [filter, setFilter] = useState('')
+  const list = useRef<HTMLUListElement>(null)
+  const rows = found.references.filter((each) => `${each.text} ${each.about}`.toLowerCase().includes(filter.toLowerCase()))
+  const move = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') return (event.preventDefault(), event.stopPropagation(), close())
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (!step) return
+    event.preventDefault()
+    const buttons = [...list.current!.querySelectorAll('button')]
+    buttons[Math.max(0, Math.min(buttons.length - 1, buttons.indexOf(document.activeElement as HTMLButtonElement) + step))]?.focus()
+  }
+  const first = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter') return
+    event.preventDefault()
+    if (rows[0]) insert(rows[0].text)
+  }
+  return (
+    <div onKeyDown={move}>
+      <Field label="Filter" note="Enter takes the first one">{(id) => <input id={id} value={filter} ref={(box) => void (box && !box.dataset.seen && ((box.dataset.seen = 'yes'), box.focus()))} onKeyDown={first} onInput={(event) => setFilter(event.currentTarget.value)} />}</Field>
+      <ul ref={list} class="choices" aria-label="Variables">{rows.map((each) => <li key={each.text}><button type="button" onClick={() => insert(each.text)}><code>{each.text}</code> <span class="small">{each.about}</span></button></li>)}</ul>
+      {rows.length ? null : <p class="quiet">Nothing fits.</p>}
+    </div>
+  )
+}
+
+function freeName(outline: Outline, id: string): string {
+  const taken = new Set(outline.steps.map((each) => each.id))
+  const stem = id.replace(/-\d+$/, '')
+  for (let n = 2; ; n++) if (!taken.has(`${stem}-${n}`)) return `${stem}-${n}`
 }

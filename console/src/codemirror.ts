@@ -7,7 +7,7 @@ import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemi
 import { EditorState } from '@codemirror/state'
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { offersAt, type Schema, spotAt } from './completion'
+import { type Names, type Offer, offersAt, type Schema, spotAt } from './completion'
 import type { Problem } from './types'
 import { change } from './written'
 
@@ -57,7 +57,8 @@ export interface ReferencesHere {
 
 export interface Knowledge {
   schema: () => Schema | undefined
-  names: () => { agents: string[]; steps: string[] }
+  names: () => Names
+  isJson: boolean
   references: (text: string, line: number, column: number) => Promise<ReferencesHere>
 }
 
@@ -160,8 +161,18 @@ async function offer(context: CompletionContext, knows: Knowledge): Promise<Comp
   const schema = knows.schema()
   const spot = schema && spotAt(context.state.doc.toString().split('\n'), row.number - 1, before.length)
   if (!spot || (!spot.word && !spot.key && !context.explicit)) return null
-  const options = offersAt(spot, schema, knows.names()).map((each): Completion => ({ label: each.text, detail: each.about, apply: each.isKey && !/^\S*\s*:/.test(row.text.slice(before.length)) ? `${each.text}: ` : each.text }))
-  return options.length ? { from: context.pos - spot.word.length, options, validFor: /^[\w$/.-]*$/ } : null
+  const rest = row.text.slice(before.length)
+  const from = context.pos - spot.word.length
+  const isQuoted = /["']$/.test(before.slice(0, before.length - spot.word.length))
+  const isKeyThere = /^\S*\s*:/.test(rest)
+  const options = offersAt(spot, schema, knows.names()).map((each): Completion => ({ label: each.text, detail: each.about, apply: spelt(each, isQuoted, isKeyThere, knows.isJson) }))
+  return options.length ? { from, options, validFor: /^[\w$/.:*()-]*$/ } : null
+}
+
+// JSON has its words in quotes, which may be there already.
+function spelt({ text, isKey }: Offer, isQuoted: boolean, isKeyThere: boolean, isJson: boolean): string {
+  const word = isJson && !isQuoted && (isKey || !/^(true|false|null|-?\d+)$/.test(text)) ? `"${text}"` : text
+  return isKey && !isKeyThere && !isQuoted ? `${word}: ` : word
 }
 
 function ofReference(reference: KnownReference, at: number, closes: boolean): Completion {

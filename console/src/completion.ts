@@ -27,45 +27,104 @@ export interface Offer {
   isKey: boolean
 }
 
+const LISTS = ['tools', 'disallowed_tools'] // which may be written with commas alone
+const ENDINGS = ['inline', 'skip', 'block', 'abort']
 const LINE = /^(\s*)((?:- +)*)(?:"?([\w$-]+)"?\s*:(?:\s+(.*))?)?/
 
 export function spotAt(lines: string[], row: number, column: number): Spot | undefined {
   const before = (lines[row] ?? '').slice(0, column)
-  const flow = flowSpot(lines, row, before)
-  if (flow) return flow
+  const open = openBrackets(lines, row, column)
+  if (!open) return undefined
+  if (open.length) return flowSpot(lines, open)
   const [, blank = '', dashes = ''] = LINE.exec(before)!
   const rest = before.slice(blank.length + dashes.length)
   const above = pathAbove(lines, row, blank.length, dashes)
   if (!above) return undefined
-  const value = /^"?([\w$-]+)"?\s*:\s+["']?([\w/.-]*)$/.exec(rest)
-  if (value) return { path: above.path, key: value[1]!, siblings: above.siblings, word: value[2]! }
-  const key = /^["']?([\w$-]*)$/.exec(rest)
-  return key ? { path: above.path, key: '', siblings: above.siblings, word: key[1]! } : undefined
+  // A value begins behind a blank here, and a list without brackets holds one word a line.
+  if (/^["']?[\w$-]+["']?\s*:(?=\S)/.test(rest)) return undefined
+  const spot = written(above.path, above.siblings, rest)
+  return dashes && spot && !spot.key && above.path.at(-1) === '[]' ? { ...spot, word: /[\w/.:*()-]*$/.exec(rest)![0] } : spot
 }
 
-// Inside of { … } or [ … ] on one line.
-function flowSpot(lines: string[], row: number, before: string): Spot | undefined {
-  const open: number[] = []
-  let quote = ''
-  for (let at = 0; at < before.length; at++) {
-    const letter = before[at]!
-    if (quote) quote = letter === quote ? '' : quote
-    else if (letter === '"' || letter === "'") quote = letter
-    else if (letter === '{' || letter === '[') open.push(at)
-    else if (letter === '}' || letter === ']') open.pop()
+interface Bracket {
+  isMap: boolean
+  row: number
+  column: number
+  keys: string[] // of this mapping, as far as they are written
+  piece: string // what stands behind the last comma
+}
+
+// What may not be completed at all: a comment, a text of several lines. Else the brackets that are open, outermost first.
+function openBrackets(lines: string[], row: number, column: number): Bracket[] | undefined {
+  const open: Bracket[] = []
+  let [quote, block] = ['', -1] // block: the column of the key whose text goes on while lines are further to the right
+  for (let at = 0; at <= row; at++) {
+    const line = lines[at]!
+    const blank = line.length - line.trimStart().length
+    if (block >= 0 && (!line.trim() || blank > block)) {
+      if (at === row) return undefined
+      continue
+    }
+    block = -1
+    let isFresh = !quote // a value, a key or a bracket may begin here
+    const end = at === row ? column : line.length
+    for (let n = 0; n < end; n++) {
+      const letter = line[n]!
+      const inner = open.at(-1)
+      if (quote) {
+        if (letter === '\\' && quote === '"') n++
+        else if (letter === quote) quote = ''
+      } else if (letter === '#' && (n === 0 || /\s/.test(line[n - 1]!))) {
+        if (at === row) return undefined
+        break
+      } else if (isFresh && (letter === '"' || letter === "'")) [quote, isFresh] = [letter, false]
+      else if (isFresh && (letter === '{' || letter === '[')) {
+        if (inner) inner.piece += ' '
+        open.push({ isMap: letter === '{', row: at, column: n, keys: [], piece: '' })
+        continue
+      } else if (inner && (letter === '}' || letter === ']')) {
+        open.pop()
+        isFresh = false
+        continue
+      } else if (inner && letter === ',') {
+        const key = keyOf(inner.piece)
+        if (key) inner.keys.push(key)
+        inner.piece = ''
+        isFresh = true
+        continue
+      } else if (letter === ':' && (inner ? /[\s"']/.test(line[n - 1] ?? ' ') || /^(\s|$)/.test(line.slice(n + 1)) : /^(\s|$)/.test(line.slice(n + 1)))) isFresh = true
+      else if (!inner && isFresh && /^[|>][-+\d]*\s*(#.*)?$/.test(line.slice(n))) {
+        const [, space = '', items = '', key] = LINE.exec(line)!
+        block = key ? space.length + items.length : Math.max(0, space.length + items.length - 2)
+        break
+      } else if (!/\s/.test(letter) && !(isFresh && !inner && /^[-?](\s|$)/.test(line.slice(n)))) isFresh = false
+      if (inner) inner.piece += letter
+    }
+    if (open.length && at < row) open.at(-1)!.piece += ' '
   }
-  const start = open.at(-1)
-  if (start === undefined) return undefined
-  const head = before.slice(0, start)
-  const outer = open.length > 1 ? flowSpot(lines, row, head) : blockOwner(lines, row, head)
-  if (!outer) return undefined
-  const path = [...outer.path, ...(outer.key ? [outer.key] : [])]
-  const inside = before.slice(start + 1)
-  const piece = inside.slice(Math.max(inside.lastIndexOf(','), -1) + 1).trimStart()
-  if (before[start] === '[') return /^["']?[\w-]*$/.test(piece) ? { path: [...path, '[]'], key: '', siblings: [], word: piece.replace(/^["']/, '') } : undefined
-  const siblings = [...inside.matchAll(/(?:^|,)\s*"?([\w$-]+)"?\s*:/g)].map((found) => found[1]!)
-  const value = /^"?([\w$-]+)"?\s*:\s*["']?([\w/.-]*)$/.exec(piece)
-  if (value) return { path, key: value[1]!, siblings, word: value[2]! }
+  return open
+}
+
+function keyOf(piece: string): string {
+  return /^\s*["']?([\w$-]+)["']?\s*:/.exec(piece)?.[1] ?? ''
+}
+
+// Inside of { … } or [ … ], whether on one line or on several.
+function flowSpot(lines: string[], open: Bracket[]): Spot | undefined {
+  const [first, last] = [open[0]!, open.at(-1)!]
+  const owner = blockOwner(lines, first.row, lines[first.row]!.slice(0, first.column))
+  if (!owner) return undefined
+  const path = [...owner.path, ...(owner.key ? [owner.key] : [])]
+  for (const each of open.slice(0, -1)) path.push(each.isMap ? keyOf(each.piece) : '[]')
+  const piece = last.piece.trimStart()
+  if (!last.isMap) return /^["']?[\w/.:*()-]*$/.test(piece) ? { path: [...path, '[]'], key: '', siblings: [], word: piece.replace(/^["']/, '') } : undefined
+  return written(path, last.keys, piece)
+}
+
+// `key: va` or `ke`, with a quote before it or without.
+function written(path: string[], siblings: string[], piece: string): Spot | undefined {
+  const value = /^["']?([\w$-]+)["']?\s*:\s*["']?((?:[\w/.:*()-]+,\s*)*)([\w/.:*()-]*)$/.exec(piece)
+  if (value) return !value[2] || LISTS.includes(value[1]!) ? { path, key: value[1]!, siblings, word: value[3]! } : undefined
   const key = /^["']?([\w$-]*)$/.exec(piece)
   return key ? { path, key: '', siblings, word: key[1]! } : undefined
 }
@@ -120,22 +179,45 @@ function below(lines: string[], row: number, column: number): string[] {
   return found
 }
 
-export function offersAt(spot: Spot, schema: Schema, names: { agents: string[]; steps: string[] }): Offer[] {
-  const schemas = schemasAt(schema, spot.path)
-  const named = namesFor(spot, names)
-  if (named) return named.map((text) => ({ text, about: names.steps.includes(text) ? 'step' : 'agent', isKey: false }))
-  if (spot.key) return schemas.flatMap((each) => allOf(schema, each.properties?.[spot.key])).flatMap(valuesOf)
-  const keys = new Map(schemas.flatMap((each) => Object.entries(each.properties ?? {})))
-  return [...keys].filter(([key]) => !spot.siblings.includes(key)).map(([text, each]) => ({ text, about: each.description ?? '', isKey: true }))
+// What there is to name, by kind.
+export interface Names {
+  agents: Named[]
+  steps: Named[]
+  tools: Named[]
+  models: Named[]
+  workflows: Named[]
+  folders: Named[]
 }
 
-function namesFor(spot: Spot, { agents, steps }: { agents: string[]; steps: string[] }): string[] | undefined {
-  const at = spot.path.join('.')
-  if (['agent', 'subagent', 'reduce', 'validator'].includes(spot.key)) return agents
-  if (spot.key === 'depends_on' || at.endsWith('depends_on.[]')) return steps
-  if (/(^|\.)condition$/.test(at) && ['true', 'false'].includes(spot.key)) return [...steps, ...agents]
-  if ((/(^|\.)switch$/.test(at) && spot.key === 'default') || (/(^|\.)switch\.cases$/.test(at) && spot.key)) return [...steps, ...agents]
-  return undefined
+export interface Named {
+  name: string
+  about: string
+}
+
+export function offersAt(spot: Spot, schema: Schema, names: Names): Offer[] {
+  const named = namesFor(spot, names)
+  if (named) return named.map(({ name, about }) => ({ text: name, about, isKey: false }))
+  const schemas = schemasAt(schema, spot.path)
+  if (spot.key) return schemas.flatMap((each) => allOf(schema, each.properties?.[spot.key])).flatMap(valuesOf)
+  const keys = new Map(schemas.flatMap((each) => Object.entries(each.properties ?? {})))
+  const offers = [...keys].filter(([key]) => !spot.siblings.includes(key)).map(([text, each]) => ({ text, about: each.description ?? '', isKey: true }))
+  return offers.length ? offers : schemas.flatMap(valuesOf)
+}
+
+function namesFor(spot: Spot, names: Names): Named[] | undefined {
+  const isItem = !spot.key && spot.path.at(-1) === '[]'
+  const [key, above] = isItem ? [spot.path.at(-2) ?? '', spot.path.slice(0, -2)] : [spot.key, spot.path]
+  const targets = [...names.steps, ...names.agents]
+  if (['agent', 'subagent', 'reduce', 'validator'].includes(key)) return names.agents
+  if (key === 'depends_on') return names.steps
+  if (key === 'tools' || key === 'disallowed_tools') return names.tools
+  if (key === 'model' || key === 'fallback_models') return names.models
+  if (key === 'workflow' && above.length) return names.workflows
+  if (key === 'read_set' || key === 'write_set') return names.folders
+  if (key === 'on_failure') return [...ENDINGS.map((name) => ({ name, about: '' })), ...names.agents.map(({ name }) => ({ name: `fallback:${name}`, about: 'an agent that gets the same' }))]
+  const owner = above.at(-1) ?? ''
+  if ((owner === 'condition' && ['true', 'false'].includes(key)) || (owner === 'switch' && key === 'default')) return targets
+  return owner === 'cases' && above.at(-2) === 'switch' && key ? targets : undefined
 }
 
 function valuesOf(schema: Schema): Offer[] {

@@ -42,3 +42,35 @@ export function sameLines(before: string[], after: string[]): (number | undefine
   for (let n = end; n > 0; n--) found.push(before.length - n)
   return found
 }
+
+export interface Merged {
+  text: string
+  clashes: number // places that both changed, each in its own way: both texts stand there
+}
+
+// Two changes of one text, made one. In: that text, and what it was changed to twice.
+export function merged(base: string, mine: string, theirs: string): Merged {
+  const [o, a, b] = [base, mine, theirs].map((text) => text.split('\n')) as [string[], string[], string[]]
+  const [inMine, inTheirs] = [placesOf(o, a), placesOf(o, b)]
+  const rows: string[] = []
+  let [at, mineAt, theirsAt, clashes] = [0, 0, 0, 0]
+  for (let next = 0; next <= o.length; next++) {
+    const [left, right] = next === o.length ? [a.length, b.length] : [inMine.get(next), inTheirs.get(next)]
+    if (left === undefined || right === undefined) continue
+    const [old, own, other] = [o.slice(at, next), a.slice(mineAt, left), b.slice(theirsAt, right)]
+    if (isSame(own, old) || isSame(own, other)) rows.push(...other)
+    else if (isSame(other, old)) rows.push(...own)
+    else (clashes++, rows.push('# <<<<<<< yours', ...own, '# =======', ...other, '# >>>>>>> theirs'))
+    if (next < o.length) rows.push(o[next]!)
+    ;[at, mineAt, theirsAt] = [next + 1, left + 1, right + 1]
+  }
+  return { text: rows.join('\n'), clashes }
+}
+
+function placesOf(before: string[], after: string[]): Map<number, number> {
+  return new Map(sameLines(before, after).flatMap((was, at) => (was === undefined ? [] : [[was, at] as const])))
+}
+
+function isSame(a: string[], b: string[]): boolean {
+  return a.length === b.length && a.every((line, at) => line === b[at])
+}

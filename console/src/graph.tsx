@@ -1,6 +1,7 @@
 // Draw a plan or a run. In: steps with their edges and states. Out: one SVG in a box of its own that scrolls.
 import type { JSX, RefObject } from 'preact'
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { folded, MOST, nameOf } from './folding'
 import { type Edge, layOut, type Node } from './layout'
 import { markOf, shortened, toneOf } from './words'
 
@@ -18,11 +19,10 @@ const PADDING = 12 // of the box, as style.css has it
 const SIDES = 52 // where edges run down past other layers
 const WIDEST_STATE = '? awaiting approval'.length
 const COLUMN = 7.4 // of the monospaced font at 12 pixels
-const MOST = 300 // above this, sub-workflows and finished layers would not be legible at once
 
 export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: string | null; href: (id: string) => string }): JSX.Element {
   const [isWhole, setWhole] = useState(false)
-  const shown = useMemo(() => (steps.length > MOST && !isWhole ? folded(steps) : steps), [steps, isWhole])
+  const shown = useMemo(() => (steps.length > MOST && !isWhole ? folded(steps, alike) : steps), [steps, isWhole])
   const shape = shown.map((step) => `${step.id}>${step.needs.join(',')}`).join(';')
   const [box, most] = useWidth()
   const layout = useMemo(() => layOut(shown.map(sizeOf), edgesOf(shown), most - SIDES), [shape, most])
@@ -69,8 +69,8 @@ function useWidth(): [RefObject<HTMLDivElement>, number] {
   return [box, width]
 }
 
-function nameOf({ id, many = 1 }: GraphStep): string {
-  return many > 1 ? `${shortened(id, 12)} and ${many - 1} more` : id
+function alike({ kind, status }: GraphStep): string {
+  return `${kind} ${status}`
 }
 
 function subOf(step: GraphStep): string {
@@ -85,23 +85,4 @@ function sizeOf(step: GraphStep): Node {
 
 function edgesOf(steps: GraphStep[]): Edge[] {
   return steps.flatMap((step) => step.needs.map((from) => ({ from, to: step.id })))
-}
-
-// Steps with the same needs and the same state are one box: a fan of five hundred is a few boxes.
-function folded(steps: GraphStep[]): GraphStep[] {
-  const groups = new Map<string, GraphStep[]>()
-  const owner = new Map<string, string>()
-  for (const step of steps) {
-    const needs = [...new Set(step.needs.map((need) => owner.get(need) ?? need))].sort()
-    const key = JSON.stringify([needs, step.status, step.kind])
-    const group = groups.get(key)
-    if (group) group.push(step)
-    else groups.set(key, [step])
-    owner.set(step.id, groups.get(key)![0]!.id)
-  }
-  return [...groups.values()].map((group) => {
-    const first = group[0]!
-    const needs = [...new Set(group.flatMap((step) => step.needs.map((need) => owner.get(need) ?? need)))]
-    return { ...first, needs: needs.filter((need) => need !== first.id), many: group.length }
-  })
 }

@@ -6,6 +6,11 @@ import type { WorkflowInput } from './types'
 
 type Values = Record<string, unknown>
 
+// The required ones that have no value yet, by name.
+export function missingOf(inputs: WorkflowInput[], values: Values): string[] {
+  return inputs.filter((input) => input.required && (values[input.name] === undefined || values[input.name] === '')).map((input) => input.name)
+}
+
 export function InputForm({ inputs, values, change }: { inputs: WorkflowInput[]; values: Values; change: (values: Values) => void }): JSX.Element {
   const set = (name: string, value: unknown): void => {
     const { [name]: _, ...others } = values

@@ -70,13 +70,25 @@ export function Empty({ what, action, command }: { what: string; action?: Compon
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    const before = focused()
+    dialog.current?.showModal()
+    // A dialog that is taken away, unlike one that is closed, leaves the focus nowhere.
+    return () => before?.focus()
+  }, [])
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={close}>
       <h2 id={id} style="margin-top:0">{title}</h2>
       {children}
     </dialog>
   )
+}
+
+// Whatever has the focus, inside of a shadow root too.
+function focused(): HTMLElement | null {
+  let at = document.activeElement
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at as HTMLElement | null
 }
 
 export interface Action {

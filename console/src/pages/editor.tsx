@@ -2,18 +2,19 @@
 // text itself, and a change in the graph is a change of the text that the server makes (/api/recipes/edit).
 import type { JSX } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { ApiError, get, part, post, put } from '../api'
+import { ApiError, get, part, post } from '../api'
 import { Builder, type StepEdit } from '../builder'
 import { open, type ReferencesHere, type TextEditor } from '../codemirror'
-import type { Schema } from '../completion'
-import { lineDiff } from '../difference'
-import { announce, Dialog, Diff, Failure, Field, Title, useAction } from '../parts'
-import { go } from '../router'
+import type { Named, Names, Schema } from '../completion'
+import { announce, Failure, Title, useAction } from '../parts'
+import { dropTyped, keepTyped, type Typed, typedElsewhere, type TypedElsewhere, typedHere, watchTyped } from '../typed'
 import type { Outline, Problem, Saved } from '../types'
 import { count } from '../words'
 import { WrittenText } from '../written'
+import { ChangedOnDisk, FromAnotherTab, Restored, Save, SaveAs, TryIt, Users, Variables } from './editor_dialogs'
 
 const CALM_MS = 300
+const LOST_MS = 2000
 
 interface Props {
   name: string
@@ -22,11 +23,13 @@ interface Props {
   done: () => Promise<void>
 }
 
+type Asked = 'save' | 'as' | 'variable' | 'try'
+
 export default function Editor({ name, saved, start, done }: Props): JSX.Element {
-  const [base, setBase] = useState({ text: saved?.text ?? '', etag: saved?.etag })
-  const written = useMemo(() => new WrittenText(saved ? base.text : start), [base])
+  const [base, setBase] = useState({ text: saved?.text ?? start, etag: saved?.etag })
+  const written = useMemo(() => new WrittenText(base.text), [base])
   const [shown, setShown] = useState(written.shown)
-  const [asked, setAsked] = useState<'save' | 'as' | 'variable'>()
+  const [asked, setAsked] = useState<Asked>()
   const [theirs, setTheirs] = useState<Saved>()
   const editor = useRef<TextEditor>()
   const latest = useRef({ shown, written })
@@ -34,23 +37,38 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
   const file = saved?.workflow.file.split('/').at(-1) ?? `${name}.yaml`
   const outline = useOutline(shown, file)
   const graph = useGraphEdits(editor, latest, file, outline.reload)
-  const text = written.restored(shown)
-  const isSame = saved !== undefined && text === base.text
+  const text = useMemo(() => written.restored(shown), [written, shown])
+  const isUnchanged = text === base.text
+  const isSame = saved !== undefined && isUnchanged
   useEffect(() => editor.current?.show(outline.value?.problems ?? [], outline.value?.warnings ?? []), [outline.value])
-  useUnsaved(!isSame && shown !== new WrittenText(start).shown)
-  useElsewhere(name, base.etag, setTheirs)
+  const look = useElsewhere(name, base.etag, setTheirs)
+  const become = (whole: string): void => editor.current?.become(new WrittenText(whole).shown)
+  const restore = (typed: Typed): void => {
+    if (typed.etag !== base.etag && saved) (setBase({ text: typed.base, etag: typed.etag }), setTheirs(saved))
+    become(typed.text)
+  }
+  const kept = useTyped(name, { base: base.text, etag: base.etag, text }, isUnchanged, restore, look)
   const stored = async (etag: string): Promise<void> => {
+    await kept.drop()
     setBase({ text, etag })
     setTheirs(undefined)
-    setAsked(undefined)
+    leave()
     announce('Saved.')
     await done()
   }
-  const takeTheirs = (): void => {
-    if (theirs) (setBase({ text: theirs.text, etag: theirs.etag }), editor.current?.become(new WrittenText(theirs.text).shown), setTheirs(undefined))
+  const over = (found: Saved): void => (setBase({ text: found.text, etag: found.etag }), setTheirs(undefined))
+  const leave = (): void => setAsked(undefined)
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key !== 's' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+    event.preventDefault()
+    if (!isSame) setAsked('save')
   }
+  const choose = (step: string, line?: number): void => (graph.choose(step), line ? editor.current?.reveal(line) : undefined)
+  const references = (edit: StepEdit): Promise<ReferencesHere> => referencesOf(latest.current, file, edit)
+  // The same element for the same graph: a key that is typed draws the text, and not a thousand boxes.
+  const builder = useMemo(() => (outline.value ? <Builder outline={outline.value} chosen={graph.chosen} isBusy={graph.isBusy} edit={graph.edit} choose={choose} references={references} /> : <p class="quiet">Reading the text …</p>), [outline.value, graph.chosen, graph.isBusy])
   return (
-    <>
+    <div onKeyDown={keys}>
       {saved ? null : <Title page={`New: ${name}`}>New workflow: {name}</Title>}
       <div class="bar between toolbar">
         <div class="bar snug">
@@ -59,13 +77,17 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
           <button type="button" onClick={() => setAsked('variable')}>Insert a variable</button>
         </div>
         <div class="bar snug">
-          <Verdict outline={outline.value} />
+          <Verdict outline={outline.value} isLost={outline.isLost} />
           <span class="quiet small">{isSame ? 'Nothing has changed.' : 'Not saved yet.'}</span>
           {saved ? <button type="button" onClick={() => setAsked('as')}>Save as …</button> : null}
-          <button type="button" class="main" disabled={isSame} onClick={() => setAsked('save')}>Save …</button>
+          <button type="button" disabled={!outline.value} onClick={() => setAsked('try')}>Dry run …</button>
+          <button type="button" class="main" disabled={isSame} title="Ctrl+S" aria-keyshortcuts="Control+S" onClick={() => setAsked('save')}>Save …</button>
+          {saved ? <a class="button" href={`/workflows/${part(name)}`}>Run …</a> : null}
         </div>
       </div>
-      {theirs && theirs.etag !== base.etag ? <ChangedOnDisk before={base.text} theirs={theirs} mine={text} isSame={isSame} take={takeTheirs} keep={() => { setBase({ text: theirs.text, etag: theirs.etag }); setTheirs(undefined) }} /> : null}
+      {kept.restoredAt && !isSame ? <Restored at={kept.restoredAt} close={kept.accept} discard={() => (kept.accept(), theirs ? over(theirs) : undefined, become(theirs?.text ?? base.text))} /> : null}
+      {kept.elsewhere.filter((each) => each.text !== text).map((each) => <FromAnotherTab key={each.tab} typed={each} mine={text} take={() => (restore(each), each.isOpen ? undefined : void kept.drop(each.tab))} drop={() => void kept.drop(each.tab)} />)}
+      {theirs && theirs.etag !== base.etag ? <ChangedOnDisk before={base.text} theirs={theirs} mine={text} isSame={isUnchanged} isJson={file.endsWith('.json')} take={() => (over(theirs), become(theirs.text))} keep={() => over(theirs)} merge={(both) => (over(theirs), become(both))} /> : null}
       <div class="editing">
         <div>
           <TextBox editor={editor} text={shown} changed={setShown} file={file} outline={outline.value} />
@@ -73,34 +95,45 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
         </div>
         <div>
           {graph.error ? <Failure error={graph.error} /> : null}
-          {outline.value ? <Builder outline={outline.value} chosen={graph.chosen} isBusy={graph.isBusy} edit={graph.edit} choose={(step, line) => { graph.choose(step); if (line) editor.current?.reveal(line) }} /> : <p class="quiet">Reading the text …</p>}
+          {builder}
         </div>
       </div>
       {graph.users ? <Users error={graph.users.error} step={graph.users.step} close={graph.forget} remove={() => { const { step } = graph.users!; graph.forget(); void graph.edit({ do: 'remove', step, force: true }) }} /> : null}
-      {asked === 'save' ? <Save name={name} before={base.text} text={text} etag={base.etag} problems={outline.value?.problems ?? []} close={() => setAsked(undefined)} stored={stored} changed={setTheirs} /> : null}
-      {asked === 'as' ? <SaveAs name={name} text={text} close={() => setAsked(undefined)} /> : null}
-      {asked === 'variable' ? <Variables text={shown} place={editor.current!.place()} file={file} close={() => setAsked(undefined)} insert={(word) => { setAsked(undefined); editor.current?.insert(word) }} /> : null}
-    </>
+      {asked === 'save' ? <Save name={name} before={saved ? base.text : ''} text={text} etag={base.etag} problems={outline.value?.problems ?? []} close={leave} stored={stored} changed={setTheirs} /> : null}
+      {asked === 'as' ? <SaveAs name={name} text={text} close={leave} /> : null}
+      {asked === 'variable' ? <Variables text={shown} place={editor.current!.place()} file={file} close={leave} insert={(word) => (leave(), setTimeout(() => editor.current?.insert(word)))} /> : null}
+      {asked === 'try' ? <TryIt text={text} outline={outline.value!} close={leave} /> : null}
+    </div>
   )
 }
 
 interface OutlineNow {
   value: Outline | undefined
+  isLost: boolean // the server does not answer: what is shown is of an earlier text
   reload: () => void
 }
 
 function useOutline(recipe: string, file: string): OutlineNow {
   const [value, setValue] = useState<Outline>()
+  const [isLost, setLost] = useState(false)
   const turn = useRef(0)
+  const now = useRef(recipe)
+  now.current = recipe
   const load = (): void => {
     const mine = ++turn.current
-    void post<Outline>('/api/recipes/outline', { recipe, file }).then((found) => mine === turn.current && setValue(found), () => undefined)
+    const lost = (): void => {
+      if (mine !== turn.current) return
+      setLost(true)
+      setTimeout(() => mine === turn.current && load(), LOST_MS)
+    }
+    void post<Outline>('/api/recipes/outline', { recipe: now.current, file }).then((found) => mine === turn.current && (setValue(found), setLost(false)), lost)
   }
   useEffect(() => {
     const timer = setTimeout(load, value ? CALM_MS : 0)
     return () => clearTimeout(timer)
   }, [recipe])
-  return { value, reload: load }
+  useEffect(() => () => void turn.current++, [])
+  return { value, isLost, reload: load }
 }
 
 interface GraphEdits {
@@ -113,7 +146,14 @@ interface GraphEdits {
   edit: (edit: StepEdit) => Promise<boolean>
 }
 
-function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { current: { shown: string; written: WrittenText } }, file: string, reload: () => void): GraphEdits {
+interface Latest {
+  shown: string
+  written: WrittenText
+}
+
+const DONE: Record<StepEdit['do'], string> = { connect: 'It waits for the other step now.', disconnect: 'It does not wait for the other step any more.', add: 'The step is added.', duplicate: 'The step is duplicated.', rename: 'The step has its new name.', remove: 'The step is removed.' }
+
+function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { current: Latest }, file: string, reload: () => void): GraphEdits {
   const [chosen, choose] = useState('')
   const [users, setUsers] = useState<{ step: string; error: ApiError }>()
   const action = useAction()
@@ -130,7 +170,7 @@ function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { c
       if (refused) return setUsers({ step: 'step' in change ? change.step : '', error: refused })
       if (latest.current.shown !== sent) throw new ApiError(0, 'changed', 'The text was changed meanwhile, so the graph was not. Do it again.')
       editor.current?.become(new WrittenText(recipe).shown)
-      announce(`${change.do}: done`)
+      announce(DONE[change.do])
       reload()
     })
     return isDone && !refused
@@ -138,36 +178,94 @@ function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { c
   return { chosen, choose, isBusy: action.isBusy, error: action.error, users, forget: () => setUsers(undefined), edit }
 }
 
-// A page that is left by accident does not take what was typed with it.
-function useUnsaved(isUnsaved: boolean): void {
-  useLayoutEffect(() => {
-    if (!isUnsaved) return
-    const hold = (event: BeforeUnloadEvent): void => event.preventDefault()
-    addEventListener('beforeunload', hold)
-    return () => removeEventListener('beforeunload', hold)
-  }, [isUnsaved])
+// What the text of a step could refer to that is not there yet: the step is added to a copy, with a mark for its text.
+async function referencesOf({ shown, written }: Latest, file: string, edit: StepEdit): Promise<ReferencesHere> {
+  if (edit.do !== 'add') return { where: '', expression: false, references: [] }
+  const { recipe } = await post<{ recipe: string }>('/api/recipes/edit', { recipe: written.restored(shown), file, edit })
+  const before = new WrittenText(recipe).shown.split(edit.instruction)[0]!.split('\n')
+  return post<ReferencesHere>('/api/recipes/references', { recipe: new WrittenText(recipe).shown, line: before.length, column: [...before.at(-1)!].length + 1, file })
 }
 
 // Whoever comes back to the window is told that the file was changed elsewhere.
-function useElsewhere(name: string, etag: string | undefined, found: (saved: Saved) => void): void {
+function useElsewhere(name: string, etag: string | undefined, found: (saved: Saved) => void): () => void {
+  const now = useRef(etag)
+  now.current = etag
+  const look = (): void => {
+    if (now.current) void get<Saved>(`/api/workflows/${part(name)}`).then((saved) => saved.etag !== now.current && found(saved), () => undefined)
+  }
   useEffect(() => {
-    if (!etag) return
-    const look = (): void => void get<Saved>(`/api/workflows/${part(name)}`).then((saved) => saved.etag !== etag && found(saved), () => undefined)
     const timer = setInterval(look, 15_000)
     addEventListener('focus', look)
     return () => (clearInterval(timer), removeEventListener('focus', look))
-  }, [name, etag])
+  }, [name])
+  return look
+}
+
+interface KeptText {
+  restoredAt: number
+  elsewhere: TypedElsewhere[]
+  accept: () => void
+  drop: (tab?: string) => Promise<void>
+}
+
+// What is typed is kept by the browser until it is saved. Where it could not be, a page that is left asks first.
+function useTyped(name: string, now: { base: string; etag: string | undefined; text: string }, isUnchanged: boolean, restore: (typed: Typed) => void, look: () => void): KeptText {
+  const [restoredAt, setRestoredAt] = useState(0)
+  const [elsewhere, setElsewhere] = useState<TypedElsewhere[]>([])
+  const [isReady, setReady] = useState(false)
+  const [isKept, setKept] = useState(true)
+  const latest = useRef({ now, isUnchanged, isReady })
+  latest.current = { now, isUnchanged, isReady }
+  const others = (): void => void typedElsewhere(name).then(setElsewhere)
+  const keep = async (): Promise<void> => {
+    const { now: typed, isUnchanged: isGone, isReady: may } = latest.current
+    if (may) setKept(isGone ? (await dropTyped(name), true) : await keepTyped(name, typed))
+  }
+  useEffect(() => {
+    void typedHere(name).then((typed) => {
+      if (typed && typed.text !== latest.current.now.text) (restore(typed), setRestoredAt(typed.at))
+      setReady(true)
+      others()
+    })
+    const leave = (): void => void keep()
+    addEventListener('pagehide', leave)
+    const stop = watchTyped(name, () => (others(), look()))
+    return () => (removeEventListener('pagehide', leave), stop(), leave())
+  }, [name])
+  useEffect(() => {
+    const timer = setTimeout(() => void keep(), CALM_MS)
+    return () => clearTimeout(timer)
+  }, [now.text, now.etag, isReady])
+  useLayoutEffect(() => {
+    if (isKept || isUnchanged) return
+    const hold = (event: BeforeUnloadEvent): void => event.preventDefault()
+    addEventListener('beforeunload', hold)
+    return () => removeEventListener('beforeunload', hold)
+  }, [isKept, isUnchanged])
+  const drop = async (tab?: string): Promise<void> => {
+    await dropTyped(name, tab)
+    others()
+  }
+  return { restoredAt, elsewhere, accept: () => setRestoredAt(0), drop }
+}
+
+interface Known {
+  schema?: Schema
+  names?: Omit<Names, 'agents' | 'steps'>
+  outline?: Outline | undefined
 }
 
 function TextBox({ editor, text, changed, file, outline }: { editor: { current?: TextEditor | undefined }; text: string; changed: (text: string) => void; file: string; outline: Outline | undefined }): JSX.Element {
   const box = useRef<HTMLDivElement>(null)
-  const known = useRef<{ schema?: Schema; outline?: Outline | undefined }>({})
+  const known = useRef<Known>({})
   known.current.outline = outline
   useEffect(() => {
     void get<{ schema: Schema }>('/api/recipes/schema').then(({ schema }) => (known.current.schema = schema), () => undefined)
+    void get<Omit<Names, 'agents' | 'steps'>>('/api/recipes/names').then((names) => (known.current.names = names), () => undefined)
     const view = open(box.current!, text, changed, {
       schema: () => known.current.schema,
-      names: () => ({ agents: known.current.outline?.agents.map((each) => each.id) ?? [], steps: known.current.outline?.steps.map((each) => each.id) ?? [] }),
+      names: () => namesOf(known.current),
+      isJson: file.endsWith('.json'),
       references: (recipe, line, column) => post<ReferencesHere>('/api/recipes/references', { recipe, line, column, file }),
     })
     editor.current = view
@@ -176,7 +274,14 @@ function TextBox({ editor, text, changed, file, outline }: { editor: { current?:
   return <div ref={box} class="editor" />
 }
 
-function Verdict({ outline }: { outline: Outline | undefined }): JSX.Element {
+function namesOf({ outline, names }: Known): Names {
+  const named = (id: string, about: string): Named => ({ name: id, about })
+  const others = names ?? { tools: [], models: [], workflows: [], folders: [] }
+  return { ...others, agents: outline?.agents.map((each) => named(each.id, each.about || 'agent')) ?? [], steps: outline?.steps.map((each) => named(each.id, 'step')) ?? [] }
+}
+
+function Verdict({ outline, isLost }: { outline: Outline | undefined; isLost: boolean }): JSX.Element {
+  if (isLost) return <span class="state warn" data-mark="!">not checked: the server does not answer</span>
   if (!outline) return <span class="quiet small">checking …</span>
   const { problems, warnings } = outline
   if (problems.length) return <span class="state bad" data-mark="✗">{count(problems.length, 'problem')}</span>
@@ -195,103 +300,5 @@ function ProblemList({ outline, show }: { outline: Outline | undefined; show: (p
         </li>
       ))}
     </ul>
-  )
-}
-
-function ChangedOnDisk({ before, theirs, mine, isSame, take, keep }: { before: string; theirs: Saved; mine: string; isSame: boolean; take: () => void; keep: () => void }): JSX.Element {
-  return (
-    <div class="card warning" role="alert">
-      <p><strong>The file was changed by somebody else.</strong> {isSame ? 'You have changed nothing yet.' : 'What you typed is still here, and nothing is overwritten.'}</p>
-      <details><summary>What they changed</summary><Diff text={lineDiff(before, theirs.text)} /></details>
-      {isSame ? null : <details><summary>Your text against theirs</summary><Diff text={lineDiff(theirs.text, mine)} /></details>}
-      <p class="bar"><button type="button" onClick={take}>Take their text</button>{isSame ? null : <button type="button" onClick={keep}>Keep mine; a save replaces theirs</button>}</p>
-      {isSame ? null : <p class="quiet small">Their text can be undone to yours. What is replaced is kept as a version.</p>}
-    </div>
-  )
-}
-
-function Save({ name, before, text, etag, problems, close, stored, changed }: { name: string; before: string; text: string; etag: string | undefined; problems: Problem[]; close: () => void; stored: (etag: string) => Promise<void>; changed: (theirs: Saved) => void }): JSX.Element {
-  const action = useAction()
-  const [why, setWhy] = useState('')
-  const save = (event: Event): void => {
-    event.preventDefault()
-    void action.run(async () => {
-      const headers: Record<string, string> = etag ? { 'If-Match': `"${etag}"` } : { 'If-None-Match': '*' }
-      try {
-        const saved = await put<{ etag: string }>(`/api/workflows/${part(name)}`, { recipe: text, why: why || 'edited in the console' }, headers)
-        await stored(saved.etag)
-      } catch (error) {
-        if ((error as ApiError).kind !== 'changed') throw error
-        changed(await get<Saved>(`/api/workflows/${part(name)}`))
-        close()
-      }
-    })
-  }
-  return (
-    <Dialog title="Save these changes?" close={close}>
-      <form onSubmit={save}>
-        {problems.length ? <div class="card warning"><p>The text has {count(problems.length, 'problem')}. It is saved only without any.</p></div> : null}
-        <Diff text={lineDiff(before, text)} />
-        <Field label="Why" note="kept with the version">{(id) => <input id={id} class="wide" value={why} onInput={(event) => setWhy(event.currentTarget.value)} />}</Field>
-        {action.error ? <Failure error={action.error} next={<ul>{((action.error.details.problems as Problem[] | undefined) ?? []).map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{each.message}</li>)}</ul>} /> : null}
-        <p class="bar"><button class="main" disabled={action.isBusy}>Save</button><button type="button" onClick={close}>Back to the text</button></p>
-      </form>
-    </Dialog>
-  )
-}
-
-function SaveAs({ name, text, close }: { name: string; text: string; close: () => void }): JSX.Element {
-  const [as, setAs] = useState(`${name}-2`)
-  const action = useAction()
-  const save = (event: Event): void => {
-    event.preventDefault()
-    void action.run(async () => {
-      await put(`/api/workflows/${part(as)}`, { recipe: text, why: `copied from ${name}` }, { 'If-None-Match': '*' })
-      go(`/workflows/${part(as)}?tab=edit`)
-    })
-  }
-  return (
-    <Dialog title="Save as another workflow" close={close}>
-      <form onSubmit={save}>
-        <Field label="Its name" note="letters, digits, - and _">{(id) => <input id={id} value={as} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setAs(event.currentTarget.value)} />}</Field>
-        {action.error ? <Failure error={action.error} next={action.error.kind === 'changed' ? <p>There is a workflow of this name already: choose another one.</p> : null} /> : null}
-        <p class="bar"><button class="main" disabled={action.isBusy || !as}>Save it</button><button type="button" onClick={close}>Cancel</button></p>
-      </form>
-    </Dialog>
-  )
-}
-
-function Users({ step, error, close, remove }: { step: string; error: ApiError; close: () => void; remove: () => void }): JSX.Element {
-  const problems = (error.details.problems as Problem[] | undefined) ?? []
-  return (
-    <Dialog title={`Remove ${step}?`} close={close}>
-      <p>Other parts of the workflow name it:</p>
-      <ul>{problems.map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{each.message}</li>)}</ul>
-      <p class="quiet">Who waits for it will no longer; texts that name it stay as they are, and are problems to fix.</p>
-      <p class="bar"><button class="bad" onClick={remove}>Remove it</button><button onClick={close}>Keep it</button></p>
-    </Dialog>
-  )
-}
-
-function Variables({ text, place, file, close, insert }: { text: string; place: { line: number; column: number; braces: boolean }; file: string; close: () => void; insert: (word: string) => void }): JSX.Element {
-  const [found, setFound] = useState<ReferencesHere>()
-  const [filter, setFilter] = useState('')
-  const action = useAction()
-  useEffect(() => void action.run(async () => setFound(await post<ReferencesHere>('/api/recipes/references', { recipe: text, line: place.line, column: place.column, file }))), [])
-  const rows = (found?.references ?? []).filter((each) => `${each.text} ${each.about}`.toLowerCase().includes(filter.toLowerCase()))
-  return (
-    <Dialog title="Insert a variable" close={close}>
-      {action.error ? <Failure error={action.error} /> : null}
-      {found && !found.where ? <p>Nothing is filled in at line {place.line}. Put the cursor into a prompt, an input, a condition or another text of a step first.</p> : null}
-      {found?.where ? (
-        <>
-          <p class="quiet small">What the {found.where} may name: inputs, and what steps give that do not wait for it.</p>
-          <Field label="Filter">{(id) => <input id={id} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />}</Field>
-          <ul class="choices">{rows.map((each) => <li key={each.text}><button type="button" onClick={() => insert(place.braces || found.expression ? each.text : `{{${each.text}}}`)}><code>{each.text}</code> <span class="small">{each.about}</span></button></li>)}</ul>
-          {rows.length ? null : <p class="quiet">Nothing fits.</p>}
-        </>
-      ) : null}
-      <p class="bar"><button type="button" onClick={close}>Close</button></p>
-    </Dialog>
   )
 }

@@ -2,21 +2,15 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { get, getText, part, post } from '../api'
+import { type DryRun, DryRunView } from '../dry_run'
 import { Graph, type GraphStep } from '../graph'
-import { InputForm } from '../inputs'
+import { InputForm, missingOf } from '../inputs'
 import { Later } from '../later'
-import { plain } from '../markdown'
 import { announce, Dialog, Diff, Empty, Failure, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query } from '../router'
 import type { Outline, Problem, RunRow, Saved, WorkflowRow } from '../types'
 import { clock, count } from '../words'
-
-export interface DryRun {
-  waves: string[][]
-  would_run: { id: string; type: string; agent: string | null; depends_on: string[]; delegations: { role: string; agent: string; prompt: string }[] }[]
-  summary: { steps: number; max_concurrency: number; max_model_calls: number; max_delegations: number }
-}
 
 const NEW = { name: '', done: async (): Promise<void> => undefined }
 
@@ -165,7 +159,7 @@ function RunIt({ saved }: { saved: Saved }): JSX.Element {
   const [plan, setPlan] = useState<DryRun>()
   const [verdict, setVerdict] = useState<Outline>()
   const path = `/api/workflows/${part(name)}/run`
-  const lacking = (): string[] => saved.workflow.inputs.filter((input) => input.required && (values[input.name] === undefined || values[input.name] === '')).map((input) => input.name)
+  const lacking = (): string[] => missingOf(saved.workflow.inputs, values)
   const start = (event: Event): void => {
     event.preventDefault()
     const lack = lacking()
@@ -190,20 +184,7 @@ function RunIt({ saved }: { saved: Saved }): JSX.Element {
       {action.error ? <Failure error={action.error} next={<Faults error={action.error.details} />} /> : null}
       <p class="bar"><button class="main" disabled={action.isBusy || !saved.workflow.ok}>Run</button><button type="button" disabled={action.isBusy || !saved.workflow.ok} onClick={tryIt}>Dry run</button><button type="button" disabled={action.isBusy} onClick={validate}>Validate</button></p>
       {verdict ? verdict.problems.length + verdict.warnings.length ? <Problems problems={[...verdict.problems, ...verdict.warnings]} /> : <p role="status"><span class="state good" data-mark="✓">No problems, and no warnings.</span></p> : null}
-      {plan ? (
-        <>
-          <h2>Dry run</h2>
-          <p>{count(plan.summary.max_delegations, 'delegation')} and {count(plan.summary.max_model_calls, 'model call')} at the most, {plan.summary.max_concurrency} side by side.</p>
-          <p class="quiet small">{count(plan.waves.length, 'wave')} when every step takes equally long:</p>
-          <ol class="waves">{plan.waves.map((wave) => <li>{wave.map((id) => <a class="chip" href={`#step-${id}`} key={id}>{id}</a>)}</li>)}</ol>
-          {plan.would_run.map((step) => (
-            <details id={`step-${step.id}`} key={step.id}>
-              <summary>{step.id} <span class="quiet">{step.type === 'sequential' ? '' : ` · ${step.type}`}{step.agent ? ` · ${step.agent}` : ''}</span></summary>
-              {step.delegations.map((each) => <><p class="small quiet">{each.role} · {each.agent}</p><pre tabIndex={0}>{plain(each.prompt)}</pre></>)}
-            </details>
-          ))}
-        </>
-      ) : null}
+      {plan ? <><h2>Dry run</h2><DryRunView plan={plan} /></> : null}
     </form>
   )
 }
