@@ -81,8 +81,8 @@ export async function put<T>(path: string, body: unknown, headers: Record<string
   return (await (await send('PUT', path, body, headers)).json()) as T
 }
 
-export async function remove<T>(path: string): Promise<T> {
-  return (await (await send('DELETE', path)).json()) as T
+export async function remove<T>(path: string, headers: Record<string, string> = {}): Promise<T> {
+  return (await (await send('DELETE', path, undefined, headers)).json()) as T
 }
 
 export function part(value: string): string {

@@ -20,7 +20,8 @@ export function InputForm({ inputs, values, change }: { inputs: WorkflowInput[];
 }
 
 function Input({ input, value, set }: { input: WorkflowInput; value: unknown; set: (value: unknown) => void }): JSX.Element {
-  const note = [input.type, input.required ? 'required' : input.default !== undefined && input.default !== null ? `${JSON.stringify(input.default)} if empty` : 'optional', input.description].filter(Boolean).join(' · ')
+  const standsIn = input.default === undefined || input.default === null ? 'optional' : `${typeof input.default === 'string' ? `“${input.default}”` : JSON.stringify(input.default)} if left empty`
+  const note = [input.type === 'string' ? '' : input.type.replace('_', ' '), input.required ? 'required' : standsIn, input.description].filter(Boolean).join(' · ')
   return <Field label={input.name} note={note}>{(id) => <Control id={id} input={input} value={value} set={set} />}</Field>
 }
 
@@ -28,7 +29,7 @@ function Control({ id, input, value, set }: { id: string; input: WorkflowInput; 
   if (input.enum?.length)
     return (
       <select id={id} value={value === undefined ? '' : JSON.stringify(value)} onChange={(event) => set(event.currentTarget.value ? (JSON.parse(event.currentTarget.value) as unknown) : undefined)}>
-        <option value="">choose …</option>
+        <option value="">{input.default === undefined || input.default === null ? 'choose …' : `${String(input.default)} (as the recipe says)`}</option>
         {input.enum.map((each) => <option value={JSON.stringify(each)}>{String(each)}</option>)}
       </select>
     )

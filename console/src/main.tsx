@@ -1,6 +1,6 @@
 // The console: which page is shown, the way to the others, and how fresh all of it is.
 import { render, type JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { get } from './api'
 import { changes, connection, lastChange, lastHeard } from './live'
 import { announcement, Title, useNow } from './parts'
@@ -25,9 +25,9 @@ import './style.css'
 const QUIET_MS = 25_000 // the server says every ten seconds that it is there
 const MENU: [string, [string, string][]][] = [
   ['Work', [['/chat', 'Chat'], ['/workflows', 'Workflows'], ['/single', 'Single and batch']]],
-  ['What happens', [['/runs', 'Runs'], ['/approvals', 'Approvals']]],
-  ['Beside it', [['/goals', 'Goals'], ['/playbooks', 'Playbooks'], ['/triggers', 'Triggers']]],
-  ['This machine', [['/agents', 'Agents and models'], ['/settings', 'Settings']]],
+  ['Activity', [['/runs', 'Runs'], ['/approvals', 'Approvals']]],
+  ['Until, how, when', [['/goals', 'Goals'], ['/playbooks', 'Playbooks'], ['/triggers', 'Triggers']]],
+  ['System', [['/agents', 'Agents and models'], ['/settings', 'Settings']]],
 ]
 
 function Page(): JSX.Element {
@@ -70,26 +70,33 @@ function Shell(): JSX.Element {
     document.title = many ? `(${many}) ${bare}` : bare
   })
   const here = `/${path.value.split('/')[1] || 'workflows'}`
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [path.value])
   return (
     <>
       <a class="skip" href="#main">Skip to the content</a>
       <div class="shell">
         <nav class="side" aria-label="Console">
-          <a class="name" href="/workflows">Stretto</a>
-          {MENU.map(([heading, links]) => (
-            <>
-              <h2>{heading}</h2>
-              <ul>
-                {links.map(([to, name]) => (
-                  <li>
-                    <a href={to} aria-current={here === to ? 'page' : undefined}>
-                      {name}{to === '/approvals' && many ? <span class="badge" aria-label={`${count(many, 'approval')} waiting`}>{many}</span> : null}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </>
-          ))}
+          <div class="top">
+            <a class="name" href="/workflows"><Mark />Stretto</a>
+            <button class="fold" aria-expanded={isOpen} aria-controls="menu" onClick={() => setOpen(!isOpen)}>Menu{many ? <span class="badge" aria-label={`${count(many, 'approval')} waiting`}>{many}</span> : null}</button>
+          </div>
+          <div id="menu" class={`links ${isOpen ? 'open' : ''}`}>
+            {MENU.map(([heading, links]) => (
+              <div key={heading}>
+                <h2>{heading}</h2>
+                <ul>
+                  {links.map(([to, name]) => (
+                    <li key={to}>
+                      <a href={to} aria-current={here === to ? 'page' : undefined}>
+                        {name}{to === '/approvals' && many ? <span class="badge" aria-label={`${count(many, 'approval')} waiting`}>{many}</span> : null}
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            ))}
+          </div>
           <Freshness />
         </nav>
         <main id="main" tabIndex={-1}><Page /></main>
@@ -97,6 +104,11 @@ function Shell(): JSX.Element {
       <div class="visually-hidden" role="status" aria-live="polite">{announcement.value}</div>
     </>
   )
+}
+
+// Three voices, each of which enters before the last has ended.
+function Mark(): JSX.Element {
+  return <svg class="mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="2" y="4" width="11" height="4" rx="2" /><rect x="6.5" y="10" width="11" height="4" rx="2" /><rect x="11" y="16" width="11" height="4" rx="2" /></svg>
 }
 
 // How old what is shown may be: the state of the stream, and when it last said that anything changed.
@@ -107,7 +119,7 @@ function Freshness(): JSX.Element {
   return (
     <p class="freshness small">
       <span class={`state ${isStale ? 'bad' : connection.value === 'live' ? 'good' : 'idle'}`} data-mark="●">{word}</span>
-      <span class="quiet">{lastChange.value ? `last event ${ago(lastChange.value / 1000, now)}` : 'no event yet'}</span>
+      <span class="quiet">{lastChange.value ? `last event ${ago(lastChange.value / 1000, now)}` : 'nothing since this page opened'}</span>
     </p>
   )
 }

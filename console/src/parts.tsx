@@ -14,8 +14,28 @@ export function announce(text: string): void {
   announcement.value = text
 }
 
-export function State({ status }: { status: string }): JSX.Element {
-  return <span class={`state ${toneOf(status)}`} data-mark={markOf(status)}>{status}</span>
+// `of`: a run waits for a person, and a step for other steps: the word is the same, the look is not.
+export function State({ status, of }: { status: string; of?: 'run' }): JSX.Element {
+  const look = of === 'run' && status === 'waiting' ? 'awaiting approval' : status
+  return <span class={`state ${toneOf(look)}`} data-mark={markOf(look)}>{status}</span>
+}
+
+// A table that becomes a list of cards where there is no room for columns: the first cell is the title of a card.
+export function List({ columns, children, label }: { columns: { name: string; is?: string; hidden?: boolean }[]; children: ComponentChildren; label?: string }): JSX.Element {
+  return (
+    <div class="scroll">
+      <table class="list stack" aria-label={label} role="table">
+        <thead role="rowgroup"><tr role="row">{columns.map((each) => <th key={each.name} role="columnheader" scope="col" class={each.is}>{each.hidden ? <span class="visually-hidden">{each.name}</span> : each.name}</th>)}</tr></thead>
+        <tbody role="rowgroup">{children}</tbody>
+      </table>
+    </div>
+  )
+}
+
+// `name`: what the column is called, said beside the value where the head of the table is not shown.
+export function Cell({ name, is, children }: { name?: string; is?: string; children?: ComponentChildren }): JSX.Element {
+  const isEmpty = children === '' || children === null || children === undefined || children === false
+  return <td role="cell" class={`${is ?? ''}${isEmpty ? ' none' : ''}`} data-name={name}>{children}</td>
 }
 
 export function Title({ children, page }: { children: ComponentChildren; page: string }): JSX.Element {
@@ -201,5 +221,6 @@ export function Tallies({ of, chosen, choose }: { of: string[]; chosen: string; 
 export function StartedBy({ trigger, owner }: { trigger: string; owner: string }): JSX.Element {
   const [, id, turn] = /^chat (\S+), turn (\d+)$/.exec(trigger) ?? []
   if (id) return <a href={`${id.startsWith('g-') ? '/goals' : '/chat'}/${part(id)}`}>{id.startsWith('g-') ? 'goal' : 'chat'}, turn {turn}</a>
-  return <>{trigger || 'a terminal'}{owner ? ` (${owner})` : ''}</>
+  const by = owner ? `${owner}, ` : ''
+  return <>{trigger === 'http' ? `${by}over HTTP` : trigger ? `${by}by ${trigger}` : `${by}in a terminal`}</>
 }

@@ -6,7 +6,7 @@ import type { Entry, StepDetail } from './types'
 type Part = NonNullable<Spoken['attempt']['part']>
 
 // The name of a part, as the server has it.
-function nameOf(part: Part | undefined): string {
+export function partName(part: Part | undefined): string {
   switch (part?.kind) {
     case 'branch':
       return part.key ?? ''
@@ -41,11 +41,11 @@ export function useSpoken(run: string, step: string, detail: StepDetail | undefi
 
 // A reply is one entry, however many pieces it came in. `part`: that alone; undefined: every part.
 export function withSpoken(detail: StepDetail, spoken: Spoken[], part?: string): StepDetail {
-  const news = spoken.filter((each) => each.seq > detail.cursor && (part === undefined || nameOf(each.attempt.part) === part))
+  const news = spoken.filter((each) => each.seq > detail.cursor && (part === undefined || partName(each.attempt.part) === part))
   if (!news.length) return detail
   const transcript: Entry[] = [...detail.transcript]
   for (const { attempt, text } of news) {
-    const name = nameOf(attempt.part)
+    const name = partName(attempt.part)
     const last = transcript.at(-1)
     if (last?.kind === 'words' && last.part === name && last.attempt === attempt.number) transcript[transcript.length - 1] = { ...last, text: last.text + text }
     else transcript.push({ at: 0, part: name, attempt: attempt.number, agent: '', kind: 'words', text, verdict: '' })

@@ -43,6 +43,7 @@ export interface RunRow {
   cost: string
   owner: string
   trigger: string
+  about: string // the first words of its inputs
 }
 
 export interface StepReport {

@@ -44,11 +44,22 @@ export function ago(at: string | number | null | undefined, now: number = Date.n
   if (seconds < 60) return `${Math.round(seconds)} s ago`
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
   if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`
-  return then.toLocaleDateString()
+  return then.toLocaleDateString(undefined, { dateStyle: 'medium' })
 }
 
-export function clock(at: string | number | null | undefined): string {
-  return moment(at)?.toLocaleString() ?? ''
+// A moment in full, for a title or a list: Nov 19, 2026, 2:30 AM.
+export function clock(at: string | number | null | undefined, timeZone?: string): string {
+  return moment(at)?.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short', ...(timeZone ? { timeZone } : {}) }) ?? ''
+}
+
+// What tells runs and goals apart: the end of an id. The terminal takes it, too.
+export function shortId(id: string): string {
+  return id.split('-').at(-1) ?? id
+}
+
+// The first words of a Markdown text, in one line and without its marks.
+export function glance(text: string, most: number): string {
+  return shortened(text.replace(/^\s*(?:[#>]+|[-*+]|\d+[.)])\s+/gm, '').replace(/[*`]+|^\s*[-=|]{3,}\s*$/gm, '').replace(/\s+/g, ' ').trim(), most)
 }
 
 export function count(many: number, noun: string): string {
@@ -74,7 +85,7 @@ export function until(at: string | number | null | undefined, now: number = Date
   if (seconds <= 0) return ''
   if (seconds < 120) return `in ${seconds} s`
   if (seconds < 7200) return `in ${Math.round(seconds / 60)} min`
-  return `at ${then!.toLocaleString()}`
+  return `at ${clock(at)}`
 }
 
 export function dollars(usd: number | null | undefined): string {

@@ -63,9 +63,11 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
     <section class={isAlone ? 'card asking' : 'gate'} aria-label={isAlone ? `Approval of ${gate.step} in run ${gate.run_id}` : `Approval of ${gate.step}`}>
       {isAlone ? <h2><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>{gate.workflow} / {gate.step}</a> <span class="quiet small">asked <When at={gate.asked_at} />{gate.owner ? `, started by ${gate.owner}` : ''}</span></h2> : null}
       {gate.deadline ? <p class="small"><span class="state warn" data-mark="!">Decide by {clock(gate.deadline)}<Until at={gate.deadline} /></span>. Otherwise {gate.then}.</p> : null}
+      <div class={isAlone && gate.grounds.length ? 'two wide-first' : ''}>
+      <div>
       <p>{gate.question ? plain(gate.question) : (ABOUT[gate.about] ?? plain(gate.about))}</p>
       {gate.parts.map((each, number) => <Would key={number} part={each} sets={number === 0 ? setsOf(gate) : []} edited={number === 0 ? edited : null} edit={setEdited} />)}
-      {gate.grounds.length ? <details open={isAlone}><summary>What came before</summary><div class="grounds" tabIndex={0} role="group" aria-label="What came before">{gate.grounds.map((ground) => <div class="said" key={ground.step}><h3>{ground.step}</h3><Value value={ground.output ?? ground.status} /></div>)}</div></details> : null}
+      {isAlone ? null : <Grounds of={gate} />}
       <Field label="Reason" note="optional, shown in the report">{(id) => <input id={id} class="wide" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
       <p class="bar">
         {edited === null ? <button class="main" disabled={action.isBusy} onClick={() => decide('approve', { key: gate.key })}>Approve</button> : <button class="main" disabled={action.isBusy || !edited.trim()} onClick={() => decide('edit', { key: gate.key, prompt: edited })}>Approve with this prompt</button>}
@@ -73,8 +75,17 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
         <button class="bad" disabled={action.isBusy} onClick={() => decide('reject', {})}>Reject</button>
       </p>
       {action.error ? <Decided error={action.error} /> : null}
+      </div>
+      {isAlone && gate.grounds.length ? <Grounds of={gate} isOpen /> : null}
+      </div>
     </section>
   )
+}
+
+function Grounds({ of: gate, isOpen }: { of: Gate; isOpen?: boolean }): JSX.Element | null {
+  if (!gate.grounds.length) return null
+  const all = <div class="grounds" tabIndex={0} role="group" aria-label="What came before">{gate.grounds.map((ground) => <div class="said" key={ground.step}><h3>{ground.step}</h3><Value value={ground.output ?? ground.status} /></div>)}</div>
+  return isOpen ? <div><p class="quiet">What came before</p>{all}</div> : <details><summary>What came before</summary>{all}</details>
 }
 
 // Which files it may write, for a step that writes at all.

@@ -3,12 +3,12 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { plain, Value } from '../markdown'
-import { announce, Empty, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
+import { announce, Cell, Empty, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
 import { useRun } from '../run_state'
 import { stepsOf } from '../types'
-import { type Usage, count, shortened, toneOf, tokens } from '../words'
+import { type Usage, count, glance, shortened, shortId, toneOf, tokens } from '../words'
 
 interface Call {
   tool: string
@@ -51,21 +51,27 @@ function Chats(): JSX.Element {
     if (begun) go(`/chat/${part(begun.id)}`)
   }, [begun])
   return (
-    <>
+    <div class="talk">
       <Title page="Chat">Chat</Title>
       <p class="quiet">The lead agent answers, gives tasks to agents, and runs and saves workflows. It asks before it changes anything unless its permission is auto.</p>
-      <Say path="/api/chats" sending={(text) => setSent({ text, before: new Set(chats.value?.chats.map((chat) => chat.id)) })} done={(chat) => go(`/chat/${part(chat)}`)} />
+      <Say isFirst path="/api/chats" sending={(text) => setSent({ text, before: new Set(chats.value?.chats.map((chat) => chat.id)) })} done={(chat) => go(`/chat/${part(chat)}`)} />
       <h2>Earlier chats</h2>
       <Loaded from={chats}>
         {({ chats: all }) =>
           all.length ? (
-            <div class="scroll"><table>
-              <thead><tr><th>Chat</th><th>State</th><th class="num">Turns</th><th>Last</th></tr></thead>
-              <tbody>{all.map((chat) => <tr key={chat.id}><td><a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a></td><td class="nowrap"><State status={chat.status} /></td><td class="num">{chat.turns}</td><td class="nowrap"><When at={chat.last_at} /></td></tr>)}</tbody>
-            </table></div>
+            <List label="Earlier chats" columns={[{ name: 'Chat' }, { name: 'State' }, { name: 'Turns', is: 'num' }, { name: 'Last' }]}>
+              {all.map((chat) => (
+                <tr key={chat.id} role="row">
+                  <Cell is="title">{isOfGoal(chat.id) ? <><span class="chip">goal</span> <a href={`/goals/${part(chat.id)}`}>{plain(shortened(chat.title.replace(/^Work towards this goal:\s*/, '').split('\n')[0] ?? '', 90))}</a></> : <a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a>}</Cell>
+                  <Cell is="nowrap"><State status={chat.status} of="run" /></Cell>
+                  <Cell name="Turns" is="num">{chat.turns}</Cell>
+                  <Cell name="Last" is="nowrap"><When at={chat.last_at} /></Cell>
+                </tr>
+              ))}
+            </List>
           ) : <Empty what="Nothing has been said yet. Ask the lead agent for something above: it knows your workflows and agents." command='stretto chat -p "Which workflows are there?"' />}
       </Loaded>
-    </>
+    </div>
   )
 }
 
@@ -80,7 +86,7 @@ function Talk({ id }: { id: string }): JSX.Element {
   const title = chat.value?.turns[0] ? shortened(plain(chat.value.turns[0].said), 60) : 'Chat'
   return (
     <div class="talk">
-      <p class="crumbs"><a href="/chat">Chat</a> / <span class="mono">{id}</span></p>
+      <p class="crumbs"><a href="/chat">Chat</a> / <span class="mono" title={id}>{shortId(id)}</span></p>
       <Title page={title}>{title}</Title>
       <Loaded from={chat}>{({ turns }) => <>{turns.map((turn) => <TurnCard key={turn.id} path={path} turn={turn} reload={chat.reload} />)}</>}</Loaded>
       <Say path={path} sending={() => undefined} done={() => void chat.reload()} />
@@ -89,7 +95,14 @@ function Talk({ id }: { id: string }): JSX.Element {
   )
 }
 
-function Say({ path, sending, done }: { path: string; sending: (text: string) => void; done: (chat: string) => void }): JSX.Element {
+// Chats of goals have their ids.
+function isOfGoal(id: string): boolean {
+  return id.startsWith('g-')
+}
+
+const FIRST_WORDS = ['Which workflows are there, and what does each need?', 'Look through this folder and say what it holds.', 'Draft a workflow that reviews a change from two sides.']
+
+function Say({ path, isFirst, sending, done }: { path: string; isFirst?: boolean; sending: (text: string) => void; done: (chat: string) => void }): JSX.Element {
   const [text, setText] = useState('')
   const action = useAction()
   const isHere = useRef(true)
@@ -107,11 +120,14 @@ function Say({ path, sending, done }: { path: string; sending: (text: string) =>
   }
   return (
     <form class="say" onSubmit={(event) => { event.preventDefault(); send() }}>
-      <Field label="Your words" note="Ctrl+Enter sends">
+      <Field label={isFirst ? 'Ask the lead agent' : 'Your message'} note="Ctrl+Enter sends">
         {(id) => <textarea id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && text.trim() && !action.isBusy) send() }} />}
       </Field>
       {action.error ? <Failure error={action.error} /> : null}
-      <p class="bar"><button class="main" disabled={action.isBusy || !text.trim()}>{action.isBusy ? 'The lead agent works …' : 'Send'}</button></p>
+      <div class="bar">
+        <button class="main" disabled={action.isBusy || !text.trim()}>{action.isBusy ? 'The lead agent works …' : 'Send'}</button>
+        {isFirst && !text ? FIRST_WORDS.map((words) => <button key={words} type="button" class="tight suggestion" onClick={() => setText(words)}>{words}</button>) : null}
+      </div>
     </form>
   )
 }
@@ -159,8 +175,8 @@ function Delegation({ call }: { call: Call }): JSX.Element {
         {call.run_id && isOpen ? <Glance id={call.run_id} /> : null}
         <details class="small"><summary>What it was given</summary><pre tabIndex={0}>{plain(JSON.stringify(call.arguments, null, 2))}</pre></details>
       </details>
-      {says ? <p class="small says">{plain(shortened(says, 200))}</p> : null}
-      {call.run_id ? <p class="small"><a href={`/runs/${part(call.run_id)}`}>Its run</a></p> : null}
+      {says ? <p class="small says">{plain(glance(says, 200))}</p> : null}
+      {call.run_id ? <p class="small"><a href={`/runs/${part(call.run_id)}`}>See its run</a></p> : null}
     </li>
   )
 }

@@ -16,7 +16,7 @@ export function Compare(): JSX.Element {
   const [left, right] = [query.value.get('left') ?? '', query.value.get('right') ?? '']
   return (
     <>
-      <p class="crumbs"><a href="/runs">Runs</a></p>
+      <p class="crumbs"><a href="/runs">Runs</a> / compare</p>
       <Title page="Compare two runs">Compare two runs</Title>
       {left && right ? <Both key={`${left} ${right}`} ids={[left, right]} /> : <Empty what="Two runs side by side show what another model, another input or another recipe changed." action={<a class="button" href="/runs">Choose two runs</a>} command="stretto diff RUN OTHER" />}
     </>
@@ -47,7 +47,7 @@ function Pages({ runs }: { runs: Two<RunAnswer> }): JSX.Element {
 function Head({ run }: { run: RunAnswer }): JSX.Element {
   return (
     <div class="card">
-      <h2 style="margin:0"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a> <State status={run.status} /></h2>
+      <h2 style="margin:0"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a> <State status={run.status} of="run" /></h2>
       <p class="mono quiet small">{run.run_id}</p>
       <Facts of={[['Started', <When at={run.started_at} />], ['Took', duration(run.duration_seconds)], ['Tokens', (run.usage.input_tokens + run.usage.output_tokens).toLocaleString('en')], ['Cost', dollars(run.usage.usd)], ['Retries', run.retries ? String(run.retries) : '']]} />
     </div>

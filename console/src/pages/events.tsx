@@ -3,8 +3,10 @@ import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { get, part } from '../api'
 import { plain } from '../markdown'
-import { Loaded, State } from '../parts'
+import { Cell, List, Loaded, State } from '../parts'
+import type { Spoken } from '../live'
 import { useResource } from '../resource'
+import { partName } from '../spoken'
 import type { RunAnswer } from '../types'
 import { clock, count, duration, shortened } from '../words'
 
@@ -12,7 +14,7 @@ interface Stored {
   seq: number
   type: string
   at: number
-  attempt?: { step: string; number: number; part?: { kind: string } }
+  attempt?: Spoken['attempt']
   step?: string
   [key: string]: unknown
 }
@@ -70,21 +72,16 @@ function Replay({ events }: { events: Stored[] }): JSX.Element {
         {[...states].slice(-60).map(([step, state]) => <li key={step}><span class="mono">{shortened(step, 30)}</span> <State status={state} /></li>)}
       </ul>
       {states.size > 60 ? <p class="small quiet">The 60 steps that changed last, of {count(states.size, 'step')}.</p> : null}
-      <div class="scroll">
-        <table>
-          <thead><tr><th class="num">No.</th><th>When</th><th>Event</th><th>Step</th></tr></thead>
-          <tbody>
-            {shown.slice(-SHOWN).reverse().map((event) => (
-              <tr key={event.seq}>
-                <td class="num">{event.seq}</td>
-                <td class="small nowrap">{clock(event.at)}</td>
-                <td><details><summary>{nameOf(event)}</summary><Raw event={event} /></details></td>
-                <td class="mono">{stepOf(event) ?? ''}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <List label="Events" columns={[{ name: 'Event' }, { name: 'Step' }, { name: 'After', is: 'num' }, { name: 'No.', is: 'num' }]}>
+        {shown.slice(-SHOWN).reverse().map((event) => (
+          <tr key={event.seq} role="row">
+            <Cell is="title"><details><summary>{nameOf(event)}</summary><Raw event={event} /></details></Cell>
+            <Cell name="Step"><span class="mono">{[stepOf(event), partName(event.attempt?.part)].filter(Boolean).join(' · ')}</span></Cell>
+            <Cell name="After" is="num nowrap"><time title={clock(event.at)}>{duration(event.at - events[0]!.at) || '0 ms'}</time></Cell>
+            <Cell name="No." is="num">{event.seq}</Cell>
+          </tr>
+        ))}
+      </List>
       {most > SHOWN ? <p class="small quiet">The {SHOWN} events up to this one; move the slider for those before.</p> : null}
     </>
   )
@@ -122,8 +119,9 @@ function statesAfter(events: Stored[]): Map<string, string> {
   for (const event of events) {
     const [step, word] = [stepOf(event), WORDS[event.type]]
     if (!step || !word) continue
-    states.delete(step) // what changed last comes last
-    states.set(step, word)
+    const name = [step, partName(event.attempt?.part)].filter(Boolean).join(' · ') // of several branches each goes its own way
+    states.delete(name) // what changed last comes last
+    states.set(name, word)
   }
   return states
 }

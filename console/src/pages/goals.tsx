@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { ApiError, get, part, post } from '../api'
 import { InputForm } from '../inputs'
 import { plain } from '../markdown'
-import { announce, Dialog, Empty, Facts, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
+import { announce, Cell, Dialog, Empty, Facts, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
 import type { WorkflowRow } from '../types'
@@ -54,14 +54,27 @@ function All(): JSX.Element {
       <Loaded from={goals}>
         {({ goals: all }) =>
           all.length ? (
-            <div class="scroll"><table>
-              <thead><tr><th>Goal</th><th>State</th><th>Verifier</th><th class="num">Iteration</th><th>Set</th></tr></thead>
-              <tbody>{all.map((goal) => <tr key={goal.id}><td><a href={`/goals/${part(goal.id)}`}>{plain(goal.text)}</a></td><td><State status={goal.status} /></td><td class="mono">{plain(goal.verify)}</td><td class="num">{goal.iterations} of {goal.limits.iterations}</td><td><When at={goal.made_at} /></td></tr>)}</tbody>
-            </table></div>
+            <List label="Goals" columns={[{ name: 'Goal' }, { name: 'State' }, { name: 'It is met when' }, { name: 'Iteration', is: 'num' }, { name: 'Set' }]}>
+              {all.map((goal) => (
+                <tr key={goal.id} role="row">
+                  <Cell is="title"><a href={`/goals/${part(goal.id)}`}>{plain(goal.text)}</a></Cell>
+                  <Cell is="nowrap"><State status={goal.status} of="run" /></Cell>
+                  <Cell name="It is met when"><Verifier of={goal.verify} /></Cell>
+                  <Cell name="Iteration" is="num nowrap">{goal.iterations} of {goal.limits.iterations}</Cell>
+                  <Cell name="Set" is="nowrap"><When at={goal.made_at} /></Cell>
+                </tr>
+              ))}
+            </List>
           ) : isSetting ? null : <Empty what="No goal is set. Know the finish, not the steps? Set a goal with a verifier that a machine can check." action={<button onClick={() => setSetting(true)}>Set the first one</button>} command={'stretto goal set "the tests pass" --verify test:tests --max-iterations 5'} />}
       </Loaded>
     </>
   )
+}
+
+// 'command:make test' reads better as: a command succeeds, make test.
+function Verifier({ of }: { of: string }): JSX.Element {
+  const [kind = '', ...rest] = of.split(':')
+  return <>{VERIFIERS[kind]?.[0] ?? kind}: <code>{plain(rest.join(':'))}</code></>
 }
 
 const GOES_ON = ['active', 'interrupted', 'waiting', 'overdue', 'stalled']

@@ -58,7 +58,7 @@ export default function New({ name, done }: { name: string; done: () => Promise<
 function Begin({ name, done }: { name: string; done: () => Promise<void> }): JSX.Element {
   const from = query.value.get('from') ?? 'flat'
   const text = useResource(async () => drafts.get(name) ?? BLANK[from]?.replace('NAME', name) ?? (await post<{ recipe: string }>(`/api/recipes/templates/${part(from)}`, { name })).recipe, `${name} ${from}`)
-  return <Loaded from={text}>{(start) => <><p class="quiet small"><a href="/workflows">Workflows</a> / new</p><Editor name={name} saved={undefined} start={start} done={done} /></>}</Loaded>
+  return <Loaded from={text}>{(start) => <><p class="crumbs"><a href="/workflows">Workflows</a> / new</p><Editor name={name} saved={undefined} start={start} done={done} /></>}</Loaded>
 }
 
 function Choose(): JSX.Element {
@@ -74,7 +74,7 @@ function Choose(): JSX.Element {
   )
   return (
     <>
-      <p class="quiet small"><a href="/workflows">Workflows</a> / new</p>
+      <p class="crumbs"><a href="/workflows">Workflows</a> / new</p>
       <Title page="New workflow">New workflow</Title>
       <div class="overview">
         <form onSubmit={next}>

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { get, part, post, remove } from '../api'
 import { plain, Prose } from '../markdown'
-import { announce, Empty, Facts, Failure, Loaded, Title, useAction, When } from '../parts'
+import { announce, Cell, Empty, Facts, Failure, List, Loaded, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { count } from '../words'
@@ -52,10 +52,9 @@ function All(): JSX.Element {
       <Loaded from={found}>
         {({ playbooks }) =>
           playbooks.length ? (
-            <div class="scroll"><table>
-              <thead><tr><th>Name</th><th>When it helps</th><th>Source</th><th class="num">{asked ? 'Fits' : 'Confidence'}</th><th class="num">Used</th><th>Last used</th></tr></thead>
-              <tbody>{playbooks.map((each) => <Row key={each.name} of={each} />)}</tbody>
-            </table></div>
+            <List label="Playbooks" columns={[{ name: 'Name' }, { name: 'When it helps' }, { name: 'Source' }, { name: asked ? 'Fits' : 'Confidence', is: 'num' }, { name: 'Used', is: 'num' }, { name: 'Last used' }]}>
+              {playbooks.map((each) => <Row key={each.name} of={each} />)}
+            </List>
           ) : asked ? <p>No playbook fits “{asked}”. <button onClick={() => setQuery('q', null)}>Show all</button></p> : <Empty what="There is no playbook yet. A folder with a SKILL.md is one; a step that went well can be kept as one, too." action={<a class="button" href="/runs?status=complete">Choose a step of a run</a>} command="stretto playbooks add PATH" />}
       </Loaded>
       <h2>What changed</h2>
@@ -66,15 +65,21 @@ function All(): JSX.Element {
 
 function Row({ of }: { of: Playbook }): JSX.Element {
   return (
-    <tr>
-      <td class="nowrap"><a href={`/playbooks/${part(of.name)}`}>{plain(of.name)}</a>{of.pinned ? <div class="quiet small">pinned</div> : null}</td>
-      <td>{of.fault ? <span class="state bad" data-mark="✗">{plain(of.fault)}</span> : plain(of.description)}</td>
-      <td>{of.source}</td>
-      <td class="num">{of.score === undefined ? of.confidence.toFixed(2) : of.score.toFixed(1)}</td>
-      <td class="num">{of.uses || ''}</td>
-      <td class="nowrap"><When at={of.last_used_at} /></td>
+    <tr role="row">
+      <Cell is="title"><a href={`/playbooks/${part(of.name)}`}>{plain(of.name)}</a>{of.pinned ? <> <span class="chip">pinned</span></> : null}</Cell>
+      <Cell is="text">{of.fault ? <span class="state bad" data-mark="✗">{plain(of.fault)}</span> : plain(of.description)}</Cell>
+      <Cell name="Source">{SOURCES[of.source] ?? of.source}</Cell>
+      <Cell name={of.score === undefined ? 'Confidence' : 'Fits'} is="num">{of.score === undefined ? percent(of.confidence) : of.score.toFixed(1)}</Cell>
+      <Cell name="Used" is="num nowrap">{of.uses ? count(of.uses, 'time') : 'never'}</Cell>
+      <Cell name="Last used" is="nowrap">{of.last_used_at ? <When at={of.last_used_at} /> : ''}</Cell>
     </tr>
   )
+}
+
+const SOURCES: Record<string, string> = { skill: 'a folder', emitted: 'kept from a run' }
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`
 }
 
 // What is typed is searched for once the typing stops.
@@ -89,12 +94,20 @@ function useSettled(text: string): string {
 
 function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): JSX.Element {
   return (
-    <div class="scroll"><table>
-      <thead><tr><th>When</th><th>What</th>{isOfAll ? <th>Playbook</th> : null}<th>By</th><th>Why</th></tr></thead>
-      <tbody>{changes.map((each, number) => <tr key={number}><td class="nowrap"><When at={each.at} /></td><td>{each.action}</td>{isOfAll ? <td>{each.name ? <a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a> : 'all'}</td> : null}<td>{each.by || 'curation'}</td><td>{plain(each.why)}</td></tr>)}</tbody>
-    </table></div>
+    <List label="What changed" columns={[{ name: 'What' }, { name: 'When' }, { name: 'By' }, { name: 'Why' }]}>
+      {changes.map((each, number) => (
+        <tr key={number} role="row">
+          <Cell is="title">{ACTIONS[each.action] ?? each.action}{isOfAll && each.name ? <> <a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a></> : null}</Cell>
+          <Cell name="When" is="nowrap"><When at={each.at} /></Cell>
+          <Cell name="By">{each.by || 'Stretto'}</Cell>
+          <Cell name="Why">{plain(each.why)}</Cell>
+        </tr>
+      ))}
+    </List>
   )
 }
+
+const ACTIONS: Record<string, string> = { add: 'added', capture: 'kept from a run', pin: 'pinned', unpin: 'unpinned', delete: 'deleted', restore: 'restored', prune: 'pruned, since nobody used it', merge: 'merged into another one', curate: 'looked through all of them' }
 
 function One({ name }: { name: string }): JSX.Element {
   const found = useResource(() => get<Whole>(`/api/playbooks/${part(name)}`), name)
@@ -122,7 +135,7 @@ function One({ name }: { name: string }): JSX.Element {
             {playbook.fault ? <p class="card error">{plain(playbook.fault)}</p> : null}
             <Facts
               of={[
-                ['Source', playbook.source], ['Layer', playbook.layer], ['Confidence', playbook.confidence.toFixed(2)], ['Pinned', playbook.pinned ? 'yes: curation leaves it alone' : ''],
+                ['Source', SOURCES[playbook.source] ?? playbook.source], ['Layer', playbook.layer], ['Confidence', percent(playbook.confidence)], ['Pinned', playbook.pinned ? 'yes: curation leaves it alone' : ''],
                 ['Used', playbook.uses ? count(playbook.uses, 'time') : 'never'], ['Last used', playbook.last_used_at ? <When at={playbook.last_used_at} /> : ''],
                 ['Made from', playbook.origin.run ? <a href={`/runs/${part(playbook.origin.run)}?step=${part(playbook.origin.step ?? '')}`}>a step of a run</a> : ''],
               ]}
@@ -130,7 +143,7 @@ function One({ name }: { name: string }): JSX.Element {
             <div class="card"><Prose text={playbook.body} /></div>
             {playbook.files.length ? <p class="quiet">Files: {playbook.files.map(plain).join(', ')}</p> : null}
             <h2>Used by</h2>
-            {used_by.length ? <ul>{used_by.map((each) => <li key={`${each.run_id} ${each.step}`}><a href={`/runs/${part(each.run_id)}?step=${part(each.step)}`}>{each.workflow} / {each.step}</a> <span class="quiet small"><When at={each.at} /></span></li>)}</ul> : <p class="quiet">None of the newest runs was given it.</p>}
+            {used_by.length ? <ul>{used_by.map((each) => <li key={`${each.run_id} ${each.step}`}><a href={`/runs/${part(each.run_id)}?step=${part(each.step)}`}>{each.workflow} / {each.step}</a> <span class="quiet small"><When at={each.at} /></span></li>)}</ul> : <p class="quiet">No step has been given it yet.</p>}
             <h2>What changed</h2>
             {audit.length ? <Audit changes={audit} /> : <p class="quiet">Nothing is recorded.</p>}
           </>

@@ -10,7 +10,7 @@ import { useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { useRun } from '../run_state'
 import { type RunAnswer, stepsOf } from '../types'
-import { clock, count, dollars, duration, toneOf } from '../words'
+import { clock, count, dollars, duration, shortId, toneOf } from '../words'
 import { Events } from './events'
 import { RunActions } from './run_actions'
 import { StepCard } from './step'
@@ -65,7 +65,7 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
     <>
       <p class="crumbs"><a href="/runs">Runs</a> / <span class="mono">{view.run_id}</span></p>
       <div class="bar between top">
-        <Title page={`${view.status} · ${view.workflow}`}><a href={`/workflows/${part(view.workflow)}`}>{view.workflow}</a> <State status={view.status} /></Title>
+        <Title page={`${view.status} · ${view.workflow}`}><a href={`/workflows/${part(view.workflow)}`}>{view.workflow}</a> <State status={view.status} of="run" /></Title>
         <RunActions view={view} isRunning={isRunning} reload={reload} />
       </div>
       <Standing view={view} />
@@ -79,7 +79,7 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
           ['Model calls', view.usage.model_calls ? view.usage.model_calls.toLocaleString('en') : ''],
           ['Retries', view.retries ? String(view.retries) : ''],
           ['Started by', <StartedBy trigger={view.trigger} owner={view.owner} />],
-          ['Made from', view.parent ? <a class="mono" href={`/runs/${part(view.parent)}`}>{view.parent}</a> : ''],
+          ['Made from', view.parent ? <a class="mono" title={view.parent} href={`/runs/${part(view.parent)}`}>{shortId(view.parent)}</a> : ''],
           ['Recipe', view.recipe.now === 'edited' ? <a class="state warn" data-mark="✎" href={`/workflows/${part(view.workflow)}?tab=versions`} title="This run goes by the recipe as it was when the run began">edited since</a> : ''],
         ]}
       />
@@ -98,7 +98,7 @@ function Standing({ view }: { view: RunAnswer }): JSX.Element {
   const asked = Object.keys(view.steps).find((id) => view.steps[id]!.status === 'awaiting approval')
   const isChosen = chosenOf(view) === asked && !query.value.get('tab')
   return (
-    <p class={`standing ${toneOf(asked ? 'awaiting approval' : view.status)}`} aria-live="off">
+    <p class={`standing ${toneOf(asked || view.status === 'waiting' ? 'awaiting approval' : view.status)}`} aria-live="off">
       {plain(view.standing.says ? `${view.standing.says}` : view.summary)}
       {view.standing.at ? <Until at={view.standing.at} /> : null}
       {view.standing.says ? '.' : ''}
@@ -131,7 +131,7 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
       </>
     )
   return (
-    <div class="halves">
+    <div class={`halves ${chosen && !asked ? 'wanted' : ''}`}>
       <div>
         {isFlat ? <TaskCards view={view} steps={steps} chosen={chosen} /> : (
           <>

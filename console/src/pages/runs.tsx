@@ -2,11 +2,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part } from '../api'
-import { Empty, Loaded, StartedBy, State, Title, When } from '../parts'
+import { plain } from '../markdown'
+import { Cell, Empty, List, Loaded, StartedBy, State, Title, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query, setQuery } from '../router'
 import type { RunRow } from '../types'
-import { count, duration, moment } from '../words'
+import { count, duration, moment, shortened, shortId } from '../words'
 
 const STATES = ['running', 'waiting', 'overdue', 'interrupted', 'complete', 'partial', 'failed', 'cancelled']
 
@@ -36,6 +37,9 @@ export function Runs(): JSX.Element {
 }
 
 function Filters(): JSX.Element {
+  const saved = useResource(() => get<{ workflows: { name: string }[] }>('/api/workflows'), 'names')
+  const asked = query.value.get('workflow')
+  const names = [...new Set([...(saved.value?.workflows ?? []).map((each) => each.name), 'task', 'batch', 'chat', ...(asked ? [asked] : [])])]
   return (
     <form class="bar" role="search" onSubmit={(event) => event.preventDefault()}>
       <select aria-label="State" value={query.value.get('status') ?? ''} onChange={(event) => setQuery('status', event.currentTarget.value)}>
@@ -48,8 +52,11 @@ function Filters(): JSX.Element {
         <option value="1d">last day</option>
         <option value="7d">last week</option>
       </select>
-      <input aria-label="Workflow" placeholder="workflow" value={query.value.get('workflow') ?? ''} onChange={(event) => setQuery('workflow', event.currentTarget.value)} />
-      <input aria-label="Text in id, workflow or inputs" placeholder="id, workflow or inputs" value={query.value.get('text') ?? ''} onChange={(event) => setQuery('text', event.currentTarget.value)} />
+      <select aria-label="Workflow" value={query.value.get('workflow') ?? ''} onChange={(event) => setQuery('workflow', event.currentTarget.value)}>
+        <option value="">all workflows</option>
+        {names.map((name) => <option key={name}>{name}</option>)}
+      </select>
+      <input type="search" class="grow" aria-label="Text in id, workflow or inputs" placeholder="search ids and inputs" value={query.value.get('text') ?? ''} onChange={(event) => setQuery('text', event.currentTarget.value)} />
     </form>
   )
 }
@@ -59,38 +66,34 @@ function Table({ first, asked }: { first: Page; asked: URLSearchParams }): JSX.E
   const [chosen, setChosen] = useState<string[]>([])
   const rows = [first, ...more].flatMap((page) => page.runs)
   const next = (more.at(-1) ?? first).next
+  const isPriced = rows.some((run) => run.cost !== 'unknown')
   const choose = (id: string, is: boolean): void => setChosen(is ? [...chosen, id].slice(-2) : chosen.filter((other) => other !== id))
   return (
     <>
       <p class="bar between">
-        <span class="quiet small">{count(rows.length, 'run')}{next ? ', and older ones' : ''}. Choose two to compare them.</span>
-        <button disabled={chosen.length !== 2} onClick={() => go(`/compare?left=${part(chosen[1]!)}&right=${part(chosen[0]!)}`)}>Compare the two chosen</button>
+        <span class="quiet small">{count(rows.length, 'run')}{next ? ', and older ones' : ''}</span>
+        <button disabled={chosen.length !== 2} title="Choose two runs to compare them" onClick={() => go(`/compare?left=${part(chosen[1]!)}&right=${part(chosen[0]!)}`)}>Compare the two chosen</button>
       </p>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr><th><span class="visually-hidden">Choose</span></th><th>Workflow</th><th>State</th><th>Started</th><th class="by">By</th><th class="num">Took</th><th class="num">Cost</th><th>Id</th></tr>
-          </thead>
-          <tbody>{rows.map((run) => <Row key={run.run_id} run={run} isChosen={chosen.includes(run.run_id)} choose={choose} />)}</tbody>
-        </table>
-      </div>
+      <List label="Runs" columns={[{ name: 'Choose', hidden: true }, { name: 'Workflow' }, { name: 'State' }, { name: 'Started' }, { name: 'By' }, { name: 'Took', is: 'num' }, ...(isPriced ? [{ name: 'Cost', is: 'num' }] : []), { name: 'Id' }]}>
+        {rows.map((run) => <Row key={run.run_id} run={run} isPriced={isPriced} isChosen={chosen.includes(run.run_id)} choose={choose} />)}
+      </List>
       {next ? <button onClick={() => void get<Page>(`/api/runs?${asked}&cursor=${part(next)}`).then((page) => setMore([...more, page]))}>Show more</button> : null}
     </>
   )
 }
 
-function Row({ run, isChosen, choose }: { run: RunRow; isChosen: boolean; choose: (id: string, is: boolean) => void }): JSX.Element {
+function Row({ run, isPriced, isChosen, choose }: { run: RunRow; isPriced: boolean; isChosen: boolean; choose: (id: string, is: boolean) => void }): JSX.Element {
   const [start, end] = [moment(run.started_at), moment(run.ended_at)]
   return (
-    <tr>
-      <td><input type="checkbox" aria-label={`Choose ${run.run_id}`} checked={isChosen} onChange={(event) => choose(run.run_id, event.currentTarget.checked)} /></td>
-      <td><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a></td>
-      <td class="nowrap"><State status={run.status} /></td>
-      <td class="nowrap"><When at={run.started_at} /></td>
-      <td class="by small"><StartedBy trigger={run.trigger} owner={run.owner} /></td>
-      <td class="num nowrap">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</td>
-      <td class="num">{run.cost}</td>
-      <td class="mono quiet small nowrap">{run.run_id}</td>
+    <tr role="row">
+      <Cell is="pick"><input type="checkbox" aria-label={`Choose ${run.run_id}`} checked={isChosen} onChange={(event) => choose(run.run_id, event.currentTarget.checked)} /></Cell>
+      <Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a>{run.about ? <div class="quiet small about">{plain(shortened(run.about, 90))}</div> : null}</Cell>
+      <Cell is="nowrap"><State status={run.status} of="run" /></Cell>
+      <Cell is="nowrap" name="Started"><When at={run.started_at} /></Cell>
+      <Cell is="small" name="By"><StartedBy trigger={run.trigger} owner={run.owner} /></Cell>
+      <Cell is="num nowrap" name="Took">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</Cell>
+      {isPriced ? <Cell is="num" name="Cost">{run.cost === 'unknown' ? '' : run.cost}</Cell> : null}
+      <Cell is="nowrap" name="Id"><span class="mono quiet small" title={run.run_id}>{shortId(run.run_id)}</span></Cell>
     </tr>
   )
 }

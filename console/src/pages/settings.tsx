@@ -1,9 +1,9 @@
 // Who is logged in, and what the server's machine has and lacks.
 import type { JSX } from 'preact'
-import { get, remove, session } from '../api'
-import { Facts, Loaded, State, Tallies, Title, useAction } from '../parts'
-import { useResource } from '../resource'
 import { useState } from 'preact/hooks'
+import { get, remove, session } from '../api'
+import { Dialog, Facts, Failure, Loaded, State, Tallies, Title, useAction } from '../parts'
+import { useResource } from '../resource'
 
 interface Check {
   name: string
@@ -13,29 +13,48 @@ interface Check {
   essential: boolean
 }
 
-const FIRST = ['missing', 'optional', 'ok']
+const FIRST = ['missing', 'ok', 'optional']
 
 export function Settings(): JSX.Element {
   const who = useResource(() => session(), 'session')
   const health = useResource(() => get<{ checks: Check[] }>('/api/doctor'), 'doctor')
-  const action = useAction()
   return (
     <>
       <Title page="Settings">Settings</Title>
-      <Loaded from={who}>
-        {({ name, role }) => (
-          <div class="bar between">
-            <Facts of={[['Logged in as', name], ['Role', role]]} />
-            <button disabled={action.isBusy} onClick={() => void action.run(async () => { await remove('/api/session'); location.reload() })}>Log out</button>
-          </div>
-        )}
-      </Loaded>
+      <h2 class="first">You</h2>
+      <Loaded from={who}>{(found) => <You name={found.name} role={found.role} />}</Loaded>
       <div class="bar between"><h2>This machine</h2><button onClick={() => void health.reload()}>Check again</button></div>
       <Loaded from={health}>{({ checks }) => <Checks checks={checks} />}</Loaded>
       <p class="quiet">Settings are in <code>stretto.yaml</code> of the project and in <code>~/.stretto/stretto.yaml</code>. In the terminal: <code>stretto doctor</code>.</p>
     </>
   )
 }
+
+function You({ name, role }: { name: string; role: string }): JSX.Element {
+  const action = useAction()
+  const [isAsking, setAsking] = useState(false)
+  const leave = (path: string): void => void action.run(async () => { await remove(path); location.reload() })
+  return (
+    <>
+      <div class="bar between card">
+        <Facts of={[['Logged in as', name], ['Role', `${role}: ${ROLES[role] ?? ''}`]]} />
+        <div class="bar">
+          <button disabled={action.isBusy} onClick={() => leave('/api/session')}>Log out</button>
+          <button class="bad" disabled={action.isBusy} onClick={() => setAsking(true)}>Log out everywhere …</button>
+        </div>
+      </div>
+      {action.error ? <Failure error={action.error} /> : null}
+      {isAsking ? (
+        <Dialog title="Log out everywhere?" close={() => setAsking(false)}>
+          <p>Every browser in which {name} is logged in is logged out, this one too. Tokens stay as they are, and runs go on.</p>
+          <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => leave('/api/session?everywhere=true')}>Log out everywhere</button><button onClick={() => setAsking(false)}>Stay logged in</button></p>
+        </Dialog>
+      ) : null}
+    </>
+  )
+}
+
+const ROLES: Record<string, string> = { viewer: 'sees everything', operator: 'also runs and decides', author: 'also changes workflows', admin: 'may do everything' }
 
 function Checks({ checks }: { checks: Check[] }): JSX.Element {
   const [status, setStatus] = useState('')
@@ -45,7 +64,7 @@ function Checks({ checks }: { checks: Check[] }): JSX.Element {
       <Tallies of={checks.map((check) => check.status)} chosen={status} choose={setStatus} />
       <div class="scroll"><table>
         <thead><tr><th>What</th><th>State</th><th>Found</th></tr></thead>
-        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">To fix it: {check.fix}</div> : null}</td></tr>)}</tbody>
+        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">{check.essential || check.status === 'missing' ? 'To fix it' : 'To add it'}: <code>{check.fix}</code></div> : null}</td></tr>)}</tbody>
       </table></div>
     </>
   )

@@ -2,11 +2,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part, post } from '../api'
-import { Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
+import { plain } from '../markdown'
+import { Cell, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
 import type { RunRow } from '../types'
-import { count } from '../words'
+import { count, shortened } from '../words'
 
 interface Task {
   agent: string
@@ -81,7 +82,7 @@ function Before(): JSX.Element {
   return (
     <>
       <h2>Lately</h2>
-      <Loaded from={runs}>{(rows) => (rows.length ? <ul class="plain">{rows.map((run) => <li key={run.run_id}><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a> <State status={run.status} /> <span class="quiet small"><When at={run.started_at} /></span></li>)}</ul> : <p class="quiet">None yet. A task is a run like any other: it is kept, and can be looked at and retried.</p>)}</Loaded>
+      <Loaded from={runs}>{(rows) => (rows.length ? <List label="Lately" columns={[{ name: 'What' }, { name: 'State' }, { name: 'Started' }]}>{rows.map((run) => <tr key={run.run_id} role="row"><Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{plain(shortened(run.about || run.workflow, 90))}</a> <span class="chip">{run.workflow}</span></Cell><Cell is="nowrap"><State status={run.status} of="run" /></Cell><Cell name="Started" is="nowrap"><When at={run.started_at} /></Cell></tr>)}</List> : <p class="quiet">None yet. A task is a run like any other: it is kept, and can be looked at and retried.</p>)}</Loaded>
     </>
   )
 }

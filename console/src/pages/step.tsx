@@ -7,7 +7,7 @@ import { announce, Diff, Failure, Facts, Loaded, State, Tallies, Until, useActio
 import { type Resource, useResource } from '../resource'
 import { useSpoken, withSpoken } from '../spoken'
 import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
-import { count, dollars, duration, moment, shortened, toneOf, tokens } from '../words'
+import { count, dollars, duration, glance, moment, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
 import { follow } from './run_actions'
 import { Transcript } from './transcript'
@@ -136,7 +136,7 @@ function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
         ['Cost', dollars(report.usage.usd)],
         ['Tool calls', calls.made ? [String(calls.made), calls.refused ? `${calls.refused} refused` : '', calls.failed ? `${calls.failed} failed` : ''].filter(Boolean).join(', ') : ''],
         ['Playbooks', report.playbooks.length ? report.playbooks.map((name) => <a key={name} href={`/playbooks/${part(name)}`}>{name} </a>) : ''],
-        ['Needs', node?.depends_on.length ? node.depends_on.slice(0, 8).map((id) => <>{step(id)} </>) : ''],
+        ['Needs', node?.depends_on.length ? <>{node.depends_on.slice(0, 8).map((id, number) => <>{number ? ', ' : ''}{step(id)}</>)}{node.depends_on.length > 8 ? ` and ${node.depends_on.length - 8} more` : ''}</> : ''],
       ]}
     />
   )
@@ -230,7 +230,7 @@ function Part({ view, step, of }: { view: RunAnswer; step: string; of: StepPart 
         <summary><span class="bar between"><span class="mono">{of.part || 'the whole step'}</span><State status={of.status} /></span></summary>
         {isOpen ? <PartDetail view={view} step={step} piece={of.part} /> : null}
       </details>
-      {isOpen ? null : <p class="small says">{plain(shortened(of.error ?? of.says, 160))}</p>}
+      {isOpen ? null : <p class="small says">{plain(glance(of.error ?? of.says, 160))}</p>}
       <p class="small quiet">{[of.agent, took(of), of.usage.output_tokens ? tokens(of.usage) : '', of.attempts > 1 ? `${of.attempts} attempts` : ''].filter(Boolean).join(' · ')}</p>
     </li>
   )

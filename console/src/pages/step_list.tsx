@@ -5,7 +5,7 @@ import { part } from '../api'
 import { plain } from '../markdown'
 import { Failure, State, Tallies, Until, useAction } from '../parts'
 import type { RunAnswer, StepRow } from '../types'
-import { count, duration, shortened, toneOf, tokens } from '../words'
+import { count, duration, glance, shortened, toneOf, tokens } from '../words'
 import { follow } from './run_actions'
 
 const FIRST = ['failed', 'awaiting approval', 'overdue', 'running', 'retrying', 'merging', 'interrupted']
@@ -111,7 +111,7 @@ function Task({ view, step, title, isChosen }: { view: RunAnswer; step: StepRow;
         <a href={`/runs/${part(view.run_id)}?step=${part(step.id)}`}>{plain(title)}</a>
         <State status={step.status} />
       </div>
-      {says ? <p class="small says">{plain(shortened(says.trim(), LONGEST))}<Until at={step.whyAt} /></p> : null}
+      {says ? <p class="small says">{plain(glance(says, LONGEST))}<Until at={step.whyAt} /></p> : null}
       <div class="bar between small quiet">
         <span>{[step.agent, duration(step.duration_seconds), step.usage.output_tokens ? tokens(step.usage) : '', step.attempts > 1 ? `${step.attempts} attempts` : '', step.warnings.length ? count(step.warnings.length, 'warning') : ''].filter(Boolean).join(' · ')}</span>
         {isOver && step.status !== 'succeeded' ? <button class="tight" disabled={action.isBusy} aria-label={`Retry ${title}`} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step.id }))}>Retry</button> : null}

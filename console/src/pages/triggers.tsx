@@ -8,7 +8,7 @@ import { announce, Dialog, Empty, Failure, Field, Loaded, State, Title, useActio
 import { useResource } from '../resource'
 import { go, query } from '../router'
 import type { WorkflowInput, WorkflowRow } from '../types'
-import { clock } from '../words'
+import { clock, shortId } from '../words'
 
 type Kind = 'schedule' | 'webhook' | 'folder'
 
@@ -61,7 +61,7 @@ export function Triggers(): JSX.Element {
   return (
     <>
       <div class="bar between"><Title page="Triggers">Triggers</Title>{asked ? null : <button class="main" onClick={() => setAsked('new')}>New trigger</button>}</div>
-      <p class="quiet">A trigger is a when, not a kind of work: it starts a saved workflow. Triggers fire while this server runs.</p>
+      <p class="quiet">A trigger says when a saved workflow starts by itself. Triggers fire while this server runs.</p>
       {asked ? <Edit key={asked === 'new' ? '' : asked.name} before={asked === 'new' ? undefined : asked} done={done} /> : null}
       {secret ? <Secret made={secret} close={() => setSecret(undefined)} /> : null}
       <Loaded from={all}>
@@ -74,12 +74,12 @@ export function Triggers(): JSX.Element {
 function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => Promise<void>; edit: () => void; told: (made: { name: string; hook: string; secret: string }) => void }): JSX.Element {
   const path = `/api/schedules/${part(trigger.name)}`
   const action = useAction()
-  const [isAsking, setAsking] = useState(false)
+  const [asked, setAsked] = useState<'delete' | 'secret' | null>(null)
   const next = useResource(() => (trigger.kind === 'schedule' ? get<{ next: string[] }>(`${path}/next?count=3`) : Promise.resolve({ next: [] })), `${trigger.name} ${trigger.next_at}`)
   const fires = useResource(() => get<{ fires: Fire[] }>(`${path}?limit=5`), trigger.name, '*')
   const act = (verb: string): void => void action.run(async () => { await post(`${path}/${verb}`); announce(`${trigger.name}: ${verb}`); await reload() })
   const runNow = (): void => void action.run(async () => go(`/runs/${part((await post<{ run_id: string }>(`${path}/run-now`)).run_id)}`))
-  const rotate = (): void => void action.run(async () => told({ name: trigger.name, hook: trigger.hook ?? '', secret: (await post<{ secret: string }>(`/api/hooks/${part(trigger.name)}/rotate`)).secret }))
+  const rotate = (): void => void action.run(async () => { const { secret } = await post<{ secret: string }>(`/api/hooks/${part(trigger.name)}/rotate`); setAsked(null); told({ name: trigger.name, hook: trigger.hook ?? '', secret }) })
   const given = Object.entries(trigger.inputs)
   return (
     <section class="card" aria-label={trigger.name}>
@@ -88,19 +88,26 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
         <span class="bar snug">
           {trigger.kind === 'schedule' ? <button disabled={action.isBusy} onClick={runNow}>Run now</button> : null}
           {trigger.paused ? <button disabled={action.isBusy} onClick={() => act('resume')}>Go on</button> : <button disabled={action.isBusy} onClick={() => act('pause')}>Pause</button>}
-          {trigger.kind === 'webhook' ? <button disabled={action.isBusy} onClick={rotate}>New secret</button> : null}
+          {trigger.kind === 'webhook' ? <button disabled={action.isBusy} onClick={() => setAsked('secret')}>New secret …</button> : null}
           <button onClick={edit}>Edit</button>
-          <button class="bad" disabled={action.isBusy} onClick={() => setAsking(true)}>Delete …</button>
+          <button class="bad" disabled={action.isBusy} onClick={() => setAsked('delete')}>Delete …</button>
         </span>
       </div>
       <p>Starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {sentence(trigger)}.{given.length ? <span class="quiet small"> With {given.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ')}.</span> : null}</p>
+      {trigger.kind === 'webhook' ? <p class="small">Address <code>{`${location.origin}/hooks/${trigger.hook ?? ''}`}</code></p> : null}
       {next.value?.next.length ? <Times at={next.value.next} zone={trigger.zone ?? 'UTC'} /> : null}
-      {fires.value?.fires.length ? <details><summary class="small">Fired last</summary><ul class="plain small">{fires.value.fires.map((fire) => <li key={fire.run_id}><State status={fire.status} /> <a class="mono" href={`/runs/${part(fire.run_id)}`}>{fire.run_id}</a> <When at={fire.due_at} />{fire.why ? <span class="quiet"> · {plain(fire.why)}</span> : null}</li>)}</ul></details> : null}
+      {fires.value?.fires.length ? <details><summary class="small">Fired last</summary><ul class="plain small">{fires.value.fires.map((fire) => <li key={fire.run_id}><State status={fire.status} /> <a class="mono" href={`/runs/${part(fire.run_id)}`} title={fire.run_id}>{shortId(fire.run_id)}</a> <When at={fire.due_at} />{fire.why ? <span class="quiet"> · {plain(fire.why)}</span> : null}</li>)}</ul></details> : null}
       {action.error ? <Failure error={action.error} /> : null}
-      {isAsking ? (
-        <Dialog title={`Delete ${trigger.name}?`} close={() => setAsking(false)}>
+      {asked === 'secret' ? (
+        <Dialog title={`A new secret for ${trigger.name}?`} close={() => setAsked(null)}>
+          <p>The old one counts no more from that moment on: deliveries that are signed with it are refused. The address stays.</p>
+          <p class="bar"><button class="bad" disabled={action.isBusy} onClick={rotate}>Make a new secret</button><button onClick={() => setAsked(null)}>Keep the old one</button></p>
+        </Dialog>
+      ) : null}
+      {asked === 'delete' ? (
+        <Dialog title={`Delete ${trigger.name}?`} close={() => setAsked(null)}>
           <p>It fires no more{trigger.kind === 'webhook' ? ', and its address and secret are gone' : ''}. The runs that it has started stay.</p>
-          <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); announce('Deleted.'); await reload() })}>Delete it</button><button onClick={() => setAsking(false)}>Keep it</button></p>
+          <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); announce('Deleted.'); await reload() })}>Delete it</button><button onClick={() => setAsked(null)}>Keep it</button></p>
         </Dialog>
       ) : null}
     </section>
@@ -118,13 +125,13 @@ function Times({ at, zone }: { at: string[]; zone: string }): JSX.Element {
 
 function sentence(trigger: Trigger): string {
   if (trigger.kind === 'schedule') return `${trigger.says ?? `at ${trigger.cron}`}, by the clock of ${trigger.zone}`
-  if (trigger.kind === 'folder') return `for each file ${trigger.pattern === '*' ? '' : `${trigger.pattern} `}that comes into ${trigger.folder}`
-  return `when somebody posts to /hooks/${trigger.hook}`
+  if (trigger.kind === 'folder') return `for each file ${trigger.pattern === '*' ? '' : `${trigger.pattern} `}that comes into ${trigger.folder}, as its input ${trigger.input}`
+  return 'when another program posts to its address'
 }
 
 function inZone(at: string, zone: string): string {
   try {
-    return new Date(at).toLocaleString(undefined, { timeZone: zone })
+    return clock(at, zone)
   } catch {
     return at // a zone that this browser does not know
   }
@@ -156,19 +163,20 @@ interface Form {
   folder: string
   pattern: string
   input: string
+  existing: boolean
   mapping: Record<string, string>
 }
 
 function formOf(before: Trigger | undefined): Form {
   return {
     kind: before?.kind ?? 'schedule', name: before?.name ?? '', workflow: before?.workflow ?? query.value.get('for') ?? '', inputs: before?.inputs ?? {}, cron: before?.cron ?? '0 6 * * *', zone: before?.zone ?? HERE, missed: before?.missed ?? 'once',
-    overlap: before?.overlap ?? 'skip', permission: before?.permission ?? '', folder: before?.folder ?? 'inbox', pattern: before?.pattern ?? '*', input: before?.input ?? '', mapping: before?.mapping ?? {},
+    overlap: before?.overlap ?? 'skip', permission: before?.permission ?? '', folder: before?.folder ?? 'inbox', pattern: before?.pattern ?? '*', input: before?.input ?? '', existing: false, mapping: before?.mapping ?? {},
   }
 }
 
 // What is sent: the fields of its kind, and those that every one has.
 function bodyOf(form: Form, isNew: boolean): Record<string, unknown> {
-  const own = { schedule: { cron: form.cron, zone: form.zone, missed: form.missed }, webhook: { mapping: form.mapping }, folder: isNew ? { folder: form.folder, pattern: form.pattern, input: form.input } : {} }[form.kind]
+  const own = { schedule: { cron: form.cron, zone: form.zone, missed: form.missed }, webhook: { mapping: form.mapping }, folder: { folder: form.folder, pattern: form.pattern, input: form.input, ...(form.existing ? { existing: true } : {}) } }[form.kind]
   return { ...(isNew ? { name: form.name } : {}), workflow: form.workflow, inputs: form.inputs, overlap: form.overlap, permission: form.permission || null, ...own }
 }
 
@@ -199,7 +207,7 @@ function Edit({ before, done }: { before: Trigger | undefined; done: (made?: { n
       </div>
       {form.kind === 'schedule' ? <Schedule form={form} set={set} /> : null}
       {form.kind === 'webhook' ? <Mapping declared={declared} mapping={form.mapping} set={(mapping) => set({ mapping })} /> : null}
-      {form.kind === 'folder' && !before ? <Folder form={form} set={set} declared={declared} /> : null}
+      {form.kind === 'folder' ? <Folder form={form} set={set} declared={declared} /> : null}
       {taken.length ? <fieldset><legend>{form.kind === 'webhook' ? 'Inputs that are the same for every delivery' : 'Its inputs'}</legend><InputForm inputs={form.kind === 'webhook' ? taken.map((each) => ({ ...each, required: false })) : taken} values={form.inputs} change={(inputs) => set({ inputs })} /></fieldset> : null}
       <div class="fields">
         <Choice label="While its last run goes on" options={OVERLAP} value={form.overlap} set={(overlap) => set({ overlap })} />
@@ -261,6 +269,7 @@ function Folder({ form, set, declared }: { form: Form; set: (part: Partial<Form>
       <Field label="Folder" note="in the project">{(id) => <input id={id} class="mono" required value={form.folder} onInput={(event) => set({ folder: event.currentTarget.value })} />}</Field>
       <Field label="Files" note="a pattern">{(id) => <input id={id} class="mono" required value={form.pattern} onInput={(event) => set({ pattern: event.currentTarget.value })} />}</Field>
       <Field label="The file is the input">{(id) => <select id={id} required value={form.input} onChange={(event) => set({ input: event.currentTarget.value })}><option value="">choose …</option>{declared.map((each) => <option key={each.name}>{each.name}</option>)}</select>}</Field>
+      <label class="choice"><input type="checkbox" checked={form.existing} onChange={(event) => set({ existing: event.currentTarget.checked })} /><span>Files that are there now count, too</span></label>
     </div>
   )
 }

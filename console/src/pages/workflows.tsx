@@ -1,25 +1,26 @@
 // The saved workflows: the list, and one with its graph, its inputs, its text, its versions and its runs.
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { get, getText, part, post } from '../api'
+import { get, getText, part, post, remove } from '../api'
 import { type DryRun, DryRunView } from '../dry_run'
 import { Graph, type GraphStep } from '../graph'
 import { InputForm, missingOf } from '../inputs'
 import { Later } from '../later'
-import { announce, Dialog, Diff, Empty, Failure, Loaded, State, Title, useAction, When } from '../parts'
+import { plain } from '../markdown'
+import { announce, Cell, Dialog, Diff, Empty, Failure, List, Loaded, StartedBy as By, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query } from '../router'
 import type { Outline, Problem, RunRow, Saved, WorkflowRow } from '../types'
-import { clock, count } from '../words'
+import { clock, count, duration, moment, shortened } from '../words'
 
 const NEW = { name: '', done: async (): Promise<void> => undefined }
 
 export function Workflows(): JSX.Element {
   if (query.value.has('new')) return <Later load={() => import('./new')} with={NEW} />
-  return <List />
+  return <All />
 }
 
-function List(): JSX.Element {
+function All(): JSX.Element {
   const all = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'workflows', '')
   const runs = useResource(() => get<{ runs: RunRow[] }>('/api/runs?limit=200'), 'last runs', '*')
   const last = new Map((runs.value?.runs ?? []).reverse().map((run) => [run.workflow, run]))
@@ -30,12 +31,9 @@ function List(): JSX.Element {
       <Loaded from={all}>
         {({ workflows }) =>
           workflows.length ? (
-            <div class="scroll">
-              <table class="list">
-                <thead><tr><th>Name</th><th>What it does</th><th>Inputs</th><th class="num">Steps</th><th>Last run</th></tr></thead>
-                <tbody>{workflows.map((each) => <Row key={each.file} row={each} last={last.get(each.name)} />)}</tbody>
-              </table>
-            </div>
+            <List label="Workflows" columns={[{ name: 'Name' }, { name: 'What it does' }, { name: 'Inputs' }, { name: 'Steps', is: 'num' }, { name: 'Last run' }]}>
+              {workflows.map((each) => <Row key={each.file} row={each} last={last.get(each.name)} />)}
+            </List>
           ) : <Empty what="There is no saved workflow here yet." action={<a class="button" href="/workflows?new">Write the first one</a>} command="stretto new digest --template map-reduce" />}
       </Loaded>
     </>
@@ -45,12 +43,12 @@ function List(): JSX.Element {
 function Row({ row, last }: { row: WorkflowRow; last: RunRow | undefined }): JSX.Element {
   const errors = row.problems.filter((each) => !/^RCP9/.test(each.code))
   return (
-    <tr>
-      <td><a href={`/workflows/${part(row.name)}`}>{row.name}</a><br /><span class="quiet small">{row.layer}{row.origin === 'written' ? '' : ` · ${row.origin}`}</span></td>
-      <td>{row.ok ? row.description : <><span class="state bad" data-mark="✗">{count(Math.max(1, errors.length), 'problem')}</span> <a class="small" href={`/workflows/${part(row.name)}?tab=edit`}>{errors[0]?.line ? `line ${errors[0].line}: ` : ''}{errors[0]?.message ?? 'it cannot be read'}</a></>}</td>
-      <td class="small">{row.inputs.map((input) => <span class="input" title={input.description}>{input.name}{input.required ? '' : <span class="quiet"> ?</span>}</span>)}</td>
-      <td class="num">{row.steps || ''}</td>
-      <td class="small">{last ? <a href={`/runs/${part(last.run_id)}`}><State status={last.status} /> <When at={last.started_at} /></a> : <span class="quiet">never</span>}</td>
+    <tr role="row">
+      <Cell is="title"><a href={`/workflows/${part(row.name)}`}>{row.name}</a> <span class="chip">{row.layer}{row.origin === 'written' ? '' : `, ${row.origin}`}</span></Cell>
+      <Cell is="text">{row.ok ? row.description : <><span class="state bad" data-mark="✗">{count(Math.max(1, errors.length), 'problem')}</span> <a class="small" href={`/workflows/${part(row.name)}?tab=edit`}>{errors[0]?.line ? `line ${errors[0].line}: ` : ''}{errors[0]?.message ?? 'it cannot be read'}</a></>}</Cell>
+      <Cell name="Inputs" is="small">{row.inputs.length ? row.inputs.map((input) => <span class="input" key={input.name} title={[input.description, input.required ? 'required' : 'optional'].filter(Boolean).join(' · ')}>{input.name}{input.required ? '' : <span class="quiet"> (optional)</span>}</span>) : null}</Cell>
+      <Cell name="Steps" is="num">{row.steps || ''}</Cell>
+      <Cell name="Last run" is="nowrap">{last ? <a href={`/runs/${part(last.run_id)}`}><State status={last.status} of="run" /> <span class="quiet small"><When at={last.started_at} /></span></a> : <span class="quiet small">never</span>}</Cell>
     </tr>
   )
 }
@@ -66,12 +64,17 @@ export function Workflow({ name }: { name: string }): JSX.Element {
 
 function Known({ name, tab, base }: { name: string; tab: string; base: string }): JSX.Element {
   const saved = useResource(() => get<Saved>(`/api/workflows/${part(name)}`), name)
+  const [isDeleting, setDeleting] = useState(false)
   return (
     <Loaded from={saved}>
       {(found) => (
         <>
-          <p class="quiet small"><a href="/workflows">Workflows</a> / {found.workflow.layer}</p>
-          <Title page={name}>{found.workflow.title || name}</Title>
+          <p class="crumbs"><a href="/workflows">Workflows</a> / {name}</p>
+          <div class="bar between top">
+            <Title page={name}>{found.workflow.title || name} <span class="chip">{found.workflow.layer}</span></Title>
+            {found.workflow.layer === 'bundled' ? null : <button class="bad" onClick={() => setDeleting(true)}>Delete …</button>}
+          </div>
+          {isDeleting ? <Delete name={name} etag={found.etag} close={() => setDeleting(false)} /> : null}
           <p class="lead">{found.workflow.description}</p>
           <nav class="tabs" aria-label="Parts of this workflow">
             {Object.entries(TABS).map(([key, word]) => <a href={key ? `${base}?tab=${key}` : base} aria-current={tab === key ? 'page' : undefined}>{word}</a>)}
@@ -85,6 +88,18 @@ function Known({ name, tab, base }: { name: string; tab: string; base: string })
         </>
       )}
     </Loaded>
+  )
+}
+
+function Delete({ name, etag, close }: { name: string; etag: string; close: () => void }): JSX.Element {
+  const action = useAction()
+  const work = (): void => void action.run(async () => { await remove(`/api/workflows/${part(name)}`, { 'If-Match': etag }); announce(`${name} is deleted.`); close(); go('/workflows') })
+  return (
+    <Dialog title={`Delete ${name}?`} close={close}>
+      <p>Its file goes. Its runs and its versions stay: <code>stretto show {name} --versions</code> lists them, and a version can be restored. What starts it by itself fails from now on.</p>
+      {action.error ? <Failure error={action.error} /> : null}
+      <p class="bar"><button class="bad" disabled={action.isBusy} onClick={work}>Delete the workflow</button><button onClick={close}>Keep it</button></p>
+    </Dialog>
   )
 }
 
@@ -223,19 +238,17 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
         all.length ? (
           <>
             {action.error ? <Failure error={action.error} /> : null}
-            <div class="scroll">
-              <table class="list">
-                <thead><tr><th class="num">Version</th><th>When</th><th>By</th><th>Why</th><th><span class="visually-hidden">What to do</span></th></tr></thead>
-                <tbody>
-                  {[...all].reverse().map((each) => (
-                    <tr key={each.version}>
-                      <td class="num">{each.version}</td><td><When at={each.at} /></td><td>{each.by || each.origin}</td><td>{each.why}{each.current ? <span class="chip">current</span> : null}</td>
-                      <td><span class="bar snug">{each.current ? null : <><button onClick={() => show(each.version)}>What changed since</button><button disabled={action.isBusy} onClick={() => ask(each)}>Restore …</button></>}</span></td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <List label="Versions" columns={[{ name: 'Version' }, { name: 'When' }, { name: 'By' }, { name: 'Why' }, { name: 'What to do', hidden: true }]}>
+              {[...all].reverse().map((each) => (
+                <tr key={each.version} role="row">
+                  <Cell is="title nowrap">{each.version}{each.current ? <span class="chip">current</span> : null}</Cell>
+                  <Cell name="When" is="nowrap"><When at={each.at} /></Cell>
+                  <Cell name="By">{each.by || each.origin}</Cell>
+                  <Cell is="text">{each.why}</Cell>
+                  <Cell is="right">{each.current ? '' : <span class="bar snug"><button class="tight" onClick={() => show(each.version)}>What changed since</button><button class="tight" disabled={action.isBusy} onClick={() => ask(each)}>Restore …</button></span>}</Cell>
+                </tr>
+              ))}
+            </List>
             {shown && !asked ? <><h2>Since version {shown.number}</h2>{shown.diff ? <Diff text={shown.diff} /> : <p class="quiet">Nothing: the file says the same.</p>}</> : null}
             {asked ? (
               <Dialog title={`Restore version ${asked.version}?`} close={() => setAsked(undefined)}>
@@ -256,7 +269,17 @@ function LastRuns({ name, most }: { name: string; most: number }): JSX.Element {
     <Loaded from={runs}>
       {({ runs: rows }) =>
         rows.length ? (
-          <div class="scroll"><table class="list"><tbody>{rows.map((run) => <tr key={run.run_id}><td><State status={run.status} /></td><td><a class="mono" href={`/runs/${part(run.run_id)}`}>{run.run_id}</a></td><td><When at={run.started_at} /></td><td class="quiet small">{run.trigger}</td></tr>)}</tbody></table></div>
+          <List label="Last runs" columns={[{ name: 'State' }, { name: 'Started' }, { name: 'Took', is: 'num' }, { name: 'By' }, { name: 'With' }]}>
+            {rows.map((run) => (
+              <tr key={run.run_id} role="row">
+                <Cell is="title"><a href={`/runs/${part(run.run_id)}`}><State status={run.status} of="run" /></a></Cell>
+                <Cell name="Started" is="nowrap"><When at={run.started_at} /></Cell>
+                <Cell name="Took" is="num nowrap">{run.started_at && run.ended_at ? duration((moment(run.ended_at)!.getTime() - moment(run.started_at)!.getTime()) / 1000) : ''}</Cell>
+                <Cell name="By" is="small"><By trigger={run.trigger} owner={run.owner} /></Cell>
+                <Cell is="small text">{plain(shortened(run.about, 60))}</Cell>
+              </tr>
+            ))}
+          </List>
         ) : <p class="quiet">It has not run yet.</p>}
     </Loaded>
   )

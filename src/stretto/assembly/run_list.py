@@ -10,15 +10,20 @@ from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.report.json_form import iso
 from stretto.report.text import cost_of
 from stretto.schedule.status import run_word
+from stretto.text.visible import one_line
 from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stretto.assembly.engine import Engine
     from stretto.execution.runs import Runs
     from stretto.ports.journal import RunRow
     from stretto.schedule.state import RunState
     from stretto.vocabulary.amounts import Usage
+    from stretto.vocabulary.json_value import Json
 
+_MOST_ABOUT = 160
 MOST_ROWS = 10_000  # that are looked through for one page
 _ROWS_AT_ONCE = 500
 
@@ -43,6 +48,7 @@ class ListedRun:
     project: str
     owner: str = ""
     trigger: str = ""
+    about: str = ""  # the first words of its inputs, by which people tell runs apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,25 @@ async def read_run(
         return None
     cost = cost_of(history.state.usage, _uses(history.state))
     place = started.project or started.workspace
-    return ListedRun(row, status, cost, place, started.owner, started.trigger)
+    about = _about(started.inputs)
+    return ListedRun(row, status, cost, place, started.owner, started.trigger, about)
+
+
+def _about(inputs: "Mapping[str, Json]") -> str:
+    """One input by its value, several with their names; tasks by what is to be done."""
+    words = [(name, _words_of(value)[: 2 * _MOST_ABOUT]) for name, value in inputs.items()]
+    parts = (
+        [words[0][1]] if len(words) == 1 else [f"{name}: {said}" for name, said in words if said]
+    )
+    line = one_line(", ".join(parts))
+    return line if len(line) <= _MOST_ABOUT else f"{line[: _MOST_ABOUT - 1]}…"
+
+
+def _words_of(value: "Json") -> str:
+    if isinstance(value, list):
+        tasks = [str(each.get("prompt", "")) for each in value if isinstance(each, dict)]
+        return " · ".join(filter(None, tasks)) or f"{len(value)} elements"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _uses(state: "RunState") -> "Iterator[tuple[str, Usage, bool]]":
@@ -153,4 +177,5 @@ def run_as_json(each: ListedRun) -> dict[str, object]:
         "project": each.project,
         "owner": each.owner or None,
         "trigger": each.trigger or None,
+        "about": each.about,
     }

@@ -248,6 +248,7 @@ class ListedRunAnswer(BaseModel):
     project: str
     owner: str | None
     trigger: str | None
+    about: str
 
 
 class RunsAnswer(ApiAnswer):
