@@ -56,6 +56,22 @@ steps:
   - {id: check, subagent: verifier, depends_on: [weigh], prompt: "Check: {{steps.weigh.output}}", on_failure: block}
   - {id: brief, subagent: writer, depends_on: [check], prompt: "Write: {{steps.check.output}}"}
 """
+DIGEST = """\
+name: digest
+description: Read what came in this week, and say in a page what matters
+inputs:
+  - {name: week, required: true}
+steps:
+  - {id: collect, subagent: researcher, prompt: "Collect {{inputs.week}}."}
+  - {id: rank, subagent: analyst, depends_on: [collect], prompt: "Rank: {{steps.collect.output}}"}
+  - {id: page, subagent: writer, depends_on: [rank], prompt: "Tell it slowly: {{steps.rank.output}}"}
+  - {id: title, subagent: editor, depends_on: [page], prompt: "Name it: {{steps.page.output}}"}
+"""
+STORY = (
+    "Three things mattered this week. First, the waits of a run are told as they happen: a retry says why "
+    "and when, and a step that is held names the one that holds it. Second, a run that was cut off goes on "
+    "where it stood. Third, "
+) + "what a step has said is read while it is said, and nothing of it is loaded twice. " * 40
 RELEASE = "**Release 2.1** makes retries *visible*.\n\n- `retry` shows why\n- waits are counted\n"
 
 
@@ -76,6 +92,7 @@ REPLIES: dict[str, Said | Status] = {
     "The record: Should": Status(400, "the archive does not answer"),
     "Weigh: ": Said("For, on balance.", delay_seconds=0.5),
     "Check: ": Status(400, "no source for 'a day in the week'"),
+    "Tell it slowly": Said(STORY, chunks=900, chunk_delay_seconds=0.6),
     "What does it cost?": Status(400, "the price list is behind a login"),
     "Draft two lines": Said("", tool_calls=(ToolCall("task", {"agent": "writer", "prompt": "Write two lines on retries."}),)),
     "Write two lines": Said("Retries say why they retry.\nWaits are counted."),
@@ -92,6 +109,7 @@ PAGES = {
     "talk": "/chat/{chat}",
     "runs": "/runs",
     "run": "/runs/{run}",
+    "running": "/runs/{running}",
     "whole": "/runs/{run}?step=",
     "failed": "/runs/{failed}",
     "views": "/runs/{failed}?step=views",
@@ -122,6 +140,7 @@ def main() -> None:
         (folder / "workflows").mkdir()
         (folder / "workflows" / "release-note.yaml").write_text(RECIPE)
         (folder / "workflows" / "two-views.yaml").write_text(VIEWS)
+        (folder / "workflows" / "digest.yaml").write_text(DIGEST)
         (folder / "CHANGES.md").write_text("2.1: retries say why\n")
         with serving(answer) as model:
             _photograph(folder, model.url, asked)
@@ -182,7 +201,10 @@ def _prepare(url: str) -> dict[str, str]:
     goal = {"text": "The note names every change", "verify": "command:false", "max_iterations": 2}
     found = _post(url, "/api/goals", {**goal, "wait": True})["goal"]["id"]
     playbooks = _get(url, "/api/playbooks")["playbooks"]
+    week = {"inputs": {"week": "week 47"}, "wait": False}
+    running = _post(url, "/api/workflows/digest/run", week)["run_id"]
     return {
+        "running": running,
         "run": runs[1],
         "other": runs[0],
         "failed": failed,

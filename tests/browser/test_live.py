@@ -141,3 +141,21 @@ def test_the_heir_of_a_leader_that_goes_in_the_middle_of_a_run_has_no_gap_and_no
         expect(heir.locator("h1 .state")).to_have_text("complete", timeout=60_000)
         assert text in heir.locator(".step-card").inner_text()
         assert site.errors == []
+
+
+def test_an_answer_of_the_lead_agent_is_read_while_it_is_written(
+    browser: Browser, tmp_path: Path
+) -> None:
+    text = " ".join(f"word-{number}" for number in range(150))
+    slow = Said(text, chunks=150, chunk_delay_seconds=0.1)
+    with model_site(browser, tmp_path, [slow], one=ONE) as site:
+        page = site.page("/chat")
+        page.get_by_label("Ask the lead agent").fill("Say something long.")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_url(re.compile(r"/chat/."), timeout=60_000)
+        turn = page.locator(".turn .prose")
+        expect(turn).to_contain_text("word-3 word-4", timeout=60_000)
+        assert "word-149" not in turn.inner_text(), "it is not whole yet"
+        expect(turn).to_contain_text("word-149", timeout=60_000)
+        expect(turn).to_have_count(1)
+        assert site.errors == []

@@ -234,6 +234,9 @@ def test_ten_tabs_are_live_by_one_stream(browser: Browser, tmp_path: Path) -> No
         posted(site, f"/api/runs/{run}/steps/publish/approve", {})
         for tab in tabs:
             expect(tab.locator("h1 .state")).to_have_text("complete", timeout=PATIENCE)
+            expect(tab.locator(".freshness")).to_contain_text(
+                re.compile("last event (now|[0-9]+ s ago)")
+            )
         # Whoever leads opens it anew when a page shows another step, and never a second one beside it.
         assert len(streams) <= 3
         assert open_streams(site) == 1

@@ -2,12 +2,14 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
-import { plain, Value } from '../markdown'
+import { changes } from '../live'
+import { plain, Prose, Value } from '../markdown'
 import { announce, Cell, Empty, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
 import { useRun } from '../run_state'
-import { stepsOf } from '../types'
+import { useSpoken, withSpoken } from '../spoken'
+import { type StepDetail, stepsOf } from '../types'
 import { type Usage, count, glance, shortened, shortId, toneOf, tokens } from '../words'
 
 interface Call {
@@ -147,11 +149,21 @@ function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: ()
       ))}
       {turn.error ? <div class="card error"><p>{plain(turn.error)}</p></div> : null}
       {turn.warnings.length ? <div class="card warning small"><ul>{turn.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul></div> : null}
-      {turn.text ? <Value value={turn.text} /> : <p><State status={turn.status} /></p>}
+      {turn.text ? <Value value={turn.text} /> : turn.status === 'running' ? <Speaking run={turn.id} step={`turn-${turn.number}`} /> : <p><State status={turn.status} of="run" /></p>}
       <p class="small quiet">{tokens(turn.usage)}{turn.text && turn.status !== 'complete' ? <> · <State status={turn.status} /></> : null}</p>
       {action.error ? <Failure error={action.error} /> : null}
     </section>
   )
+}
+
+// What the lead agent says, as it comes: a turn is a run of one step.
+function Speaking({ run, step }: { run: string; step: string }): JSX.Element {
+  const { value } = useResource(() => get<StepDetail>(`/api/runs/${part(run)}/steps/${part(step)}`), `${run} ${step}`)
+  const spoken = useSpoken(run, step, value)
+  const isLoaded = value !== undefined
+  useEffect(() => (value ? changes.follow(run, step, value.cursor) : undefined), [run, step, isLoaded])
+  const words = value ? withSpoken(value, spoken).transcript.filter((entry) => entry.kind === 'words').at(-1) : undefined
+  return words ? <div aria-live="off"><Prose text={words.text} /></div> : <p><State status="running" /></p>
 }
 
 // What a call asks for, in words; its arguments as they are stand below.
