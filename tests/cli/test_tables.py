@@ -80,7 +80,7 @@ def test_runs_say_how_many_more_there_are_what_they_cost_and_when(folder):
     assert "ago" in said.out
     assert "COST" in said.out
     assert "free" in said.out
-    assert "no run is like that" in stretto(folder, "runs", "--status", "cancelled").out
+    assert "no run matches" in stretto(folder, "runs", "--status", "cancelled").out
 
 
 WIDE = [

@@ -119,7 +119,7 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
 
     clock.run(story())
     approval, end = (record.getMessage() for record in caplog.records)
-    assert f"run {RUN} was left an approval of g" in approval
+    assert f"run {RUN}: ignored an approval of g" in approval
     assert "\x1b" not in approval
     assert "run_ended" in end
 

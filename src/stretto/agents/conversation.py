@@ -354,9 +354,9 @@ class Conversation:
         self.tool_calls.refuse(calls, said)
         replies = (each.text for each in self.messages if isinstance(each, ModelReply))
         if text := "\n\n".join(text for text in replies if text.strip()):
-            return self._answer(text, f"{said}; the answer is what had been said by then")
+            return self._answer(text, f"{said}; the answer is the text so far")
         return Failure(
-            "empty", f"{said} before a word was said", self.usage, model=self.names[self.asked]
+            "empty", f"{said} before any text came", self.usage, model=self.names[self.asked]
         )
 
 

@@ -192,7 +192,9 @@ class Subagents:
     ) -> Answer | Failure:
         """Another tool's agent, which has a loop and tools of its own."""
         if self._cli is None:
-            return Failure("error", f"{name}: no CLI agents here", model=name)
+            return Failure(
+                "error", f"{name}: agents of other programs cannot be used here", model=name
+            )
         prompt = _prompt(request, _wanted_form(request))
         warnings: tuple[str, ...] = ()
         if (lead := self._lead_of(request)) is not None:

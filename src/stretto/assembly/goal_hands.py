@@ -152,7 +152,7 @@ class GoalHands:
                     effort = _effort(turn, await self._spent_by(goal, run_id))
                     return replace(effort, warnings=self._warned(turn.warnings))
             await chat.stop()
-            return _effort(await chat.cancel("the time of its goal is up"), "")
+            return _effort(await chat.cancel("the time limit of its goal has passed"), "")
         except asyncio.CancelledError:
             await chat.stop()
             raise
@@ -243,7 +243,7 @@ class GoalHands:
                 async with asyncio.timeout(seconds):
                     return await run.report()
             with suppress(StrettoError):  # it has ended meanwhile
-                await run.cancel("the time of its goal is up")
+                await run.cancel("the time limit of its goal has passed")
             return await run.report()
         except asyncio.CancelledError:
             await run.stop()

@@ -68,7 +68,9 @@ def goal_spec(project: Project, request: GoalRequest) -> GoalSpec:
         model=request.model, evidence_input=request.evidence_input, consent=request.consent
     )
     if not request.text.strip():
-        raise InvalidUsage("the goal says nothing", hint='stretto goal set "All tests pass" …')
+        raise InvalidUsage(
+            "the text of the goal is empty", hint='stretto goal set "All tests pass" …'
+        )
     if len(request.text) > _LONGEST_TEXT:
         hint = "put the rest into a file of the workspace, and name that"
         raise InvalidUsage(f"a goal has at most {_LONGEST_TEXT:,} characters", hint=hint)

@@ -88,7 +88,7 @@ def place_problems(project: "Project", whose: str) -> list[Problem]:
         found.append(
             Problem(
                 "RUN008",
-                f"a command ({whose}) would work on your home folder, with all that you own",
+                f"a command ({whose}) would work on your home folder, and so on all your files",
                 hint="go to the folder that the run is about, or make one: mkdir work && cd work",
             )
         )

@@ -327,7 +327,7 @@ def _home_problems(
     if settings.is_in_home:
         yield Problem(
             "RUN008",
-            f"agent '{agent.id}' would work on your home folder, with all that you own",
+            f"agent '{agent.id}' would work on your home folder, and so on all your files",
             hint="go to the folder that the run is about, or make one: mkdir work && cd work",
         )
 

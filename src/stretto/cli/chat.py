@@ -106,7 +106,7 @@ def command(
         raise InvalidUsage("--approve and --reject exclude each other")
     decided = approve or reject
     if decided is not None and said is not None:
-        raise InvalidUsage("decide first, and say something then: leave out -p")
+        raise InvalidUsage("decide first, then send a message: leave out -p")
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if said == "-" else said
     if text is not None and not text.strip():
         raise InvalidUsage("the text is empty", hint='stretto chat -p "What does Acme sell?"')
@@ -300,7 +300,8 @@ class _Session:
         if entry is None:
             known = [*_LISTS, *_OWN, *(each.name for each in project.workflows.entries())]
             hint = (
-                did_you_mean(command.name, known) or f"/help shows them; //{command.name} says it"
+                did_you_mean(command.name, known)
+                or f"/help shows them; //{command.name} sends it as text"
             )
             raise NotFound(f"there is no /{command.name}", hint=hint)
         inputs = workflow_inputs(command.rest, entry.recipe.inputs)

@@ -262,7 +262,10 @@ def clear(goal: str, as_json: bool) -> int:
     if as_json:
         print_json({"ok": found.state != "active", "goal": found.json()})
     elif found.state == "active":
-        say(f"{found.id}: the process that drives it was asked and has not answered yet", err=True)
+        say(
+            f"{found.id}: asked the process that drives it to stop; it has not answered yet",
+            err=True,
+        )
     else:
         say(f"{found.id}: {found.status}")
     return FAILED if found.state == "active" else 0

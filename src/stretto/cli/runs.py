@@ -86,7 +86,7 @@ def command(
         say(f"warning: {loss.told}", err=True)
     if not rows:
         is_filtered = wanted != ALL_RUNS
-        say("no run is like that" if is_filtered else "no runs yet; stretto run NAME starts one")
+        say("no run matches" if is_filtered else "no runs yet; stretto run NAME starts one")
         return
     _print_table(rows)
     if more:
@@ -106,7 +106,7 @@ def _read_status(word: str) -> str:
     if word.lower() in RUN_WORDS:
         return word.lower()
     hint = did_you_mean(word, RUN_WORDS) or f"a run is {', '.join(RUN_WORDS)}"
-    raise InvalidUsage(f"--status {word}: no run is ever that", hint=hint)
+    raise InvalidUsage(f"--status {word}: there is no such status", hint=hint)
 
 
 def _read_since(written: str | None) -> float | None:

@@ -152,29 +152,43 @@ def _print_added(added: "Trigger | AddedWebhook", as_json: bool) -> None:
 @command.command("change")
 @click.argument("name")
 @click.option("--workflow", help="Start another saved workflow.")
-@click.option("--cron", metavar="EXPR", help="A schedule: at these times.")
-@click.option("--zone", help="A schedule: by the clock of this time zone.")
+@click.option("--cron", metavar="EXPR", help="Of a schedule: the times at which it fires.")
+@click.option("--zone", help="Of a schedule: the time zone by whose clock it fires.")
 @click.option(
-    "--missed", type=click.Choice(MISSED), help="A schedule: times at which no server ran."
+    "--missed",
+    type=click.Choice(MISSED),
+    help="Of a schedule: what becomes of times at which no server ran.",
 )
 @click.option(
-    "--map", "mapped", multiple=True, metavar="INPUT=TEMPLATE", help="A webhook: all that it takes."
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="INPUT=TEMPLATE",
+    help="Of a webhook: all inputs that are taken from the body.",
 )
-@click.option("--watch", "folder", metavar="FOLDER", help="A watched folder: another one.")
+@click.option(
+    "--watch", "folder", metavar="FOLDER", help="Of a watched folder: the folder to watch instead."
+)
 @click.option(
     "--input-for-file", "input", metavar="INPUT", help="The input that gets the file's path."
 )
-@click.option("--pattern", help="Only files with such names.")
-@click.option("--settle", help="How long a file must stay as it is.")
-@click.option("--existing", is_flag=True, default=None, help="Files that are there now count too.")
-@click.option("--overlap", type=click.Choice(OVERLAP), help="While its last run goes on.")
+@click.option("--pattern", help="Only files whose names match this.")
+@click.option("--settle", help="How long a file must not have changed.")
+@click.option(
+    "--existing", is_flag=True, default=None, help="Fire for the files that are there already, too."
+)
+@click.option(
+    "--overlap",
+    type=click.Choice(OVERLAP),
+    help="What happens when it fires while its last run goes on.",
+)
 @permission_option
 @input_options
 @json_option
 def change(
     name: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, **said: Any
 ) -> None:
-    """Set one otherwise; what is not named stays, and so does what it has fired."""
+    """Change a trigger. What is not named stays as it is, and so does the record of its fires."""
     own = ("workflow", "cron", "zone", "missed", "folder", "input", "pattern", "existing")
     settings = _pick_given(said, *own, "overlap", "permission")
     settings |= {"mapping": _mapping(said["mapped"])} if said["mapped"] else {}
@@ -273,7 +287,11 @@ def show_next(name: str, count: int, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "name": name, "next": [_local(at, trigger.zone) for at in moments]})
     elif not moments:
-        say("it is paused" if trigger.is_paused else f"a {trigger.kind} fires when something comes")
+        say(
+            "it is paused"
+            if trigger.is_paused
+            else f"a {trigger.kind} fires when something arrives, at no fixed times"
+        )
     for at in () if as_json else moments:
         say(_local(at, trigger.zone))
 

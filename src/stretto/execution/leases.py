@@ -215,5 +215,5 @@ def _say_dropped(message: Message, what: str) -> None:
     import logging  # seldom
 
     logging.getLogger("stretto.execution").warning(
-        "stretto: run %s was left %s: it does not count", message.run_id, what
+        "stretto: run %s: ignored %s in its mailbox", message.run_id, what
     )

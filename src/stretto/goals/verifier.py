@@ -71,7 +71,7 @@ def read_verifier(written: str) -> Verifier:
         hint = did_you_mean(kind, KINDS) if colon else None
         raise InvalidUsage(f"'{written[:100]}' is no verifier", hint=hint or _HINT)
     if not spec and kind != "test":
-        raise InvalidUsage(f"the verifier '{kind}:' says nothing behind the colon", hint=_HINT)
+        raise InvalidUsage(f"the verifier '{kind}:' has nothing after the colon", hint=_HINT)
     if len(spec) > _MOST_CHARACTERS or "\0" in spec:
         raise InvalidUsage(f"a verifier has at most {_MOST_CHARACTERS:,} characters, and no NUL")
     verifier = Verifier(next(each for each in KINDS if each == kind), spec)

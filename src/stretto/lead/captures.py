@@ -381,7 +381,7 @@ def _with_outputs(
             if changed != parts:
                 parts = changed
                 said = f"{where} was told one after another what the items of '{each.id}' gave"
-                notes.append(f"{said}; the recipe tells it as a list")
+                notes.append(f"{said}; the recipe passes it as a list")
         if len(each.output) < LEAST_OUTPUT:
             continue
         reference = _Part(f"steps.{each.id}.output", True)
@@ -391,7 +391,7 @@ def _with_outputs(
                 parts = changed
                 if wanted != each.output:
                     said = f"{where} was told a part of what '{each.id}' gave"
-                    notes.append(f"{said}; the recipe tells it all")
+                    notes.append(f"{said}; the recipe passes all of it")
                 break
     return parts
 
@@ -622,7 +622,7 @@ def _output(source: CaptureSource, steps: Sequence[CapturedStep], notes: list[st
         used = {id for each in steps for id in each.uses}
         told = [each.id for each in steps if each.id not in used]
         if source.answer.strip() and len(told) == 1:
-            notes.append(f"the answer was worded anew; the recipe gives what '{told[0]}' gives")
+            notes.append(f"the answer was reworded; the recipe's output is that of '{told[0]}'")
     if told == [steps[-1].id]:
         return ""
     if len(told) == 1:

@@ -250,7 +250,7 @@ def _doubled(counting: Iterable[Playbook], found: Iterable[Playbook]) -> Iterato
             continue
         if Path(wins.folder).parent == Path(each.folder).parent:
             by = Path(wins.folder).name
-            said = f"the folder '{Path(each.folder).name}' has the name of '{by}' beside it, which counts"
+            said = f"the folder '{Path(each.folder).name}' has the same name as '{by}' beside it, which is used"
             yield replace(each, fault=said)
 
 

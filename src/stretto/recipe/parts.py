@@ -323,7 +323,7 @@ def make_loop(fields: Fields, reading: Reading) -> Loop:
             fields.node,
             fields.at,
             "'loop' needs 'validator' or 'until'",
-            "without one it would never know that it is done",
+            "without one the loop would never end",
         )
     elif len(ends) == 2:
         reading.problem_at(

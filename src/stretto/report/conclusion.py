@@ -20,7 +20,7 @@ _ADVICE = {
     "validation": "Say in its prompt what its schema and rules ask for, or ask for less",
     "refused": "Change its prompt, or use another model",
     "unavailable": "Try again once the model answers, or name fallback_models",
-    "permanent": "The same request would fail again: cure the cause first",
+    "permanent": "The same request would fail again: fix the cause first",
     "budget": "Raise the budget, or do less",
     "conflict": "Settle the conflict first",
 }

@@ -22,7 +22,7 @@ from stretto.vocabulary.json_value import Json
 # A person needs no more of a script's or a file's digest; the JSON form has all of it.
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")
 _ABOUT = {
-    "start": "it would start",
+    "start": "it has not started yet",
     "again": "it was interrupted, its effects are unknown, and it would run again",
     "merge": "it is done, and its change would be merged",
 }

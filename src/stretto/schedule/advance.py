@@ -201,7 +201,7 @@ def _receive(transition: Transition, event: Event) -> None:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"
                 stop_run(transition, RunStatus.CANCELLED, said)
         case MessageDropped():
-            state.warn(f"the run was left {event.what}: it does not count")
+            state.warn(f"ignored {event.what} in the run's mailbox")
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
             resume(transition, event)

@@ -63,7 +63,7 @@ class Hosts:
         name = _host_of(asked.host)
         if name is None or name not in self._names:
             raise PermissionDenied(
-                "this server is not called by that name",
+                "this server is not known by that name",
                 hint="use 127.0.0.1 or localhost; or name it: stretto serve --allow-host NAME",
             )
         if asked.origin is not None and not self._is_own(asked.origin, asked.host):

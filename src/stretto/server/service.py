@@ -63,7 +63,7 @@ class Service:
 
     def check_serving(self) -> None:
         if self.closing.is_set():
-            raise Closing("the server ends; send it again in a moment")
+            raise Closing("the server is stopping; send the request again in a moment")
 
     async def until(self, work: Coroutine[Any, Any, object]) -> bool:
         """Whether the work was done; False: the server ends before it. Raises what the work raises."""

@@ -208,7 +208,7 @@ def test_too_many_hits_are_cut_and_it_is_said(tmp_path: Path) -> None:
     told = called(grep, reach_of(tmp_path), pattern="hit", output_mode="content", head_limit=5)
     assert told.text.split("\n") == [
         *(f"a:{n}:hit" for n in range(1, 6)),
-        "[there is more: raise head_limit, or search less]",
+        "[there is more: raise head_limit, or narrow the search]",
     ]
 
 
@@ -222,7 +222,7 @@ def test_a_pattern_that_would_take_python_years_is_answered(tmp_path: Path) -> N
 def test_a_search_ends_at_its_deadline_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("hit\n")
     told = called(partial(grep, timeout_seconds=0.0), reach_of(tmp_path), pattern="hit")
-    assert told.text == "[stopped after 0 s: search less, or with a simpler pattern]"
+    assert told.text == "[stopped after 0 s: narrow the search, or use a simpler pattern]"
 
 
 # RE2 must simulate this one state by state, which is the slowest that it ever gets.

@@ -79,7 +79,10 @@ async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> ModelSe
     if not models:
         says = f"{variable} is set, and {endpoint.origin} does not list its models{trouble}"
         raise InvalidConfig(says, hint=f"name one: --model {provider.name}:NAME")
-    return _select(f"{provider.name}:{models[0]}", f"{variable} is set, and it is the first there")
+    return _select(
+        f"{provider.name}:{models[0]}",
+        f"{variable} is set, and this is the first model listed there",
+    )
 
 
 async def ollama_fault(model: str, environ: Mapping[str, str]) -> NameFault | None:

@@ -102,7 +102,7 @@ def explained(error: Exception) -> Exception:
         told = StrettoError(said, hint=_HINTS[code & 0xFF])
     else:
         told = JournalFull(
-            said, hint="see to the disk's space and health; what was acknowledged is safe"
+            said, hint="check the disk's space and health; events that were acknowledged are safe"
         )
     told.__cause__ = error
     return told

@@ -63,7 +63,7 @@ class ServerState:
 
     def __str__(self) -> str:
         errors = self.program.error_tail if self.program else ""
-        reasons = [self._fault, f"its last words:\n{errors}" if errors else ""]
+        reasons = [self._fault, f"its last lines on stderr:\n{errors}" if errors else ""]
         return "; ".join(filter(None, reasons))
 
 

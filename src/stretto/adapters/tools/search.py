@@ -232,14 +232,14 @@ class _Search:
                 self._lines += self._found_in(found)
                 if len(self._lines) > self._limit:
                     del self._lines[self._limit :]
-                    self._notes.append("there is more: raise head_limit, or search less")
+                    self._notes.append("there is more: raise head_limit, or narrow the search")
                     break
             self._lines = self._lines or ["Nothing matches."]
         except PathRefused as refused:
             self._notes.append(f"not all was searched: {refused.message}")
         except _TimeIsUp:
             seconds = self._matcher.deadline.seconds
-            note = f"stopped after {seconds:g} s: search less, or with a simpler pattern"
+            note = f"stopped after {seconds:g} s: narrow the search, or use a simpler pattern"
             self._notes.append(note)
         if self._matcher.has_cut_lines:
             most = self._matcher.most_bytes

@@ -75,7 +75,7 @@ class StepStreams:
         """Wrapped to the width, oldest first."""
         heard = self._heard.get(step)
         if heard is None:
-            return [("nothing was heard of it since this view opened", "dim")]
+            return [("it has sent nothing since this view opened", "dim")]
         found = [("(more before this: stretto logs)", "dim")] if heard.is_cut else []
         for text, style in heard.pieces:
             for line in visible(text).expandtabs(4).split("\n"):

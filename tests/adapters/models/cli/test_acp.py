@@ -126,7 +126,7 @@ def test_at_its_own_cap_what_there_is_is_kept(tmp_path: Path) -> None:
     result, _ = _asked(tmp_path, "cap", may_write=True)
     assert isinstance(result, Success)
     assert result.output == "half an answer"
-    assert result.warnings == ("max turns reached; the answer is what there was",)
+    assert result.warnings == ("max turns reached; the answer so far was kept",)
 
 
 def test_turns_are_counted_for_it(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_at_its_cap_an_agent_answers_with_what_there_was(
     result, _ = _heard(name, (*lines, end))
     assert isinstance(result, Success)
     assert result.output == "It is 42."
-    assert result.warnings == ("max turns reached; the answer is what there was",)
+    assert result.warnings == ("max turns reached; the answer so far was kept",)
 
 
 def test_goose_may_quote_its_own_error_without_having_one() -> None:

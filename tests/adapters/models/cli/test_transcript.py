@@ -175,7 +175,7 @@ def test_turns_are_counted_for_those_who_do_not() -> None:
     recorder.close()
     result = recorder.result("cli:x")
     assert isinstance(result, Success)
-    assert result.warnings == ("max turns reached; the answer is what there was",)
+    assert result.warnings == ("max turns reached; the answer so far was kept",)
     assert result.usage.model_calls == 3
 
 

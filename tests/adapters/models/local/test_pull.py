@@ -65,7 +65,7 @@ def test_bytes_with_another_hash_are_deleted_and_never_get_the_name(shelf: Shelf
     forged = BYTES[:-1] + b"!"
     with (
         served(forged) as server,
-        pytest.raises(StrettoError, match="what came is not Toy-1K") as no,
+        pytest.raises(StrettoError, match="the download is not Toy-1K") as no,
     ):
         pull(weights(), shelf, Heard(), server.url)
     assert "deleted" in no.value.message

@@ -122,7 +122,7 @@ def _result(message: dict[str, Json]) -> dict[str, Json]:
         error = object_at(message, "error")
         code = at(error, "code")
         says = text_at(error, "data", "details") or text_at(error, "message")
-        raise RpcFailed(code if isinstance(code, int) else 0, says or "it did not say why")
+        raise RpcFailed(code if isinstance(code, int) else 0, says or "it gave no reason")
     return object_at(message, "result")
 
 

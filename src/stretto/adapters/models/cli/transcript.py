@@ -201,7 +201,7 @@ class TranscriptRecorder:
     def result(self, name: str, warnings: tuple[str, ...] = ()) -> Success | Failure:
         model = self._model(name)
         if self.cap is not None and self.text.strip():
-            capped = f"{self.cap}; the answer is what there was"
+            capped = f"{self.cap}; the answer so far was kept"
             return Success(self.text, self.usage, (*warnings, capped), model)
         if self.cap is not None:
             return Failure(
@@ -291,7 +291,7 @@ def failure(
     status: int | None = None,
     retry_after_seconds: float | None = None,
 ) -> Failure:
-    words = words.strip()[-_LONGEST:] or "it did not say why"
+    words = words.strip()[-_LONGEST:] or "it gave no reason"
     status = status or _status_in(words)
     later = retry_after_seconds if retry_after_seconds is not None else _later_in(words)
     if status in _NOT_LOGGED_IN or (status is None and _LOGIN_WORDS.search(words)):

