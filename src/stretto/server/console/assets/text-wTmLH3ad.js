@@ -1,1 +1,0 @@
-import{i as e,l as t,r as n}from"./difference-CJ_vRoQG.js";import{n as r,t as i}from"./codemirror-B_hx_c1u.js";function a({text:a,problems:o}){let s=e(null);return t(()=>{let e=i(s.current,new r(a).shown);return e.show(o.filter(e=>!/^RCP9/.test(e.code)),o.filter(e=>/^RCP9/.test(e.code))),()=>e.destroy()},[a]),n(`div`,{ref:s,class:`editor`})}export{a as default};
