@@ -57,7 +57,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(folder: Path, script: str = "default: ok") -> AsyncIterator[Bench]:
+async def bench(folder: Path, script: str = "default: ok", **env: str) -> AsyncIterator[Bench]:
     write(folder, "script.yaml", script)
     write(folder, "stretto.yaml", f"model: scripted:{folder}/script.yaml\n")
     write(
@@ -66,7 +66,8 @@ async def bench(folder: Path, script: str = "default: ok") -> AsyncIterator[Benc
         "name: w\ninputs: [{name: topic, default: tea}, {name: n, type: number, default: 1}]\n"
         'steps: [{id: a, subagent: writer, prompt: "{{inputs.topic}}"}]\n',
     )
-    async with Surface(lambda found: Project(found or folder, environment(folder))) as stretto:
+    environ = environment(folder, env)
+    async with Surface(lambda found: Project(found or folder, environ)) as stretto:
         yield Bench(stretto, folder)
 
 
@@ -326,5 +327,45 @@ def test_a_delivery_starts_one_run_with_what_its_body_says(tmp_path: Path) -> No
                 await send({"issue": {"title": "y"}})
             await send({"issue": {"title": "y"}}, renewed.secret)
             assert (tmp_path / "home/triggers.db").stat().st_mode & 0o077 == 0
+
+    asyncio.run(main())
+
+
+SECRET = "hunter2-hunter2-hunter2"
+COMMAND = """\
+name: shell
+inputs: [{name: topic, default: tea}]
+steps: [{id: a, run: 'echo "$TOPIC"', env: {TOPIC: "{{inputs.topic}}"}}]
+"""
+
+
+def test_a_secret_in_a_delivery_is_kept_nowhere(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path, DEPLOY_TOKEN=SECRET) as it:
+            write(tmp_path, "workflows/shell.yaml", COMMAND)
+
+            async def send(workflow: str, mapping: dict[str, str] | None = None) -> TriggerFire:
+                name = f"{workflow}-{len(mapping or {})}"
+                made = await it.triggers.add_webhook(name, workflow, mapping=mapping)
+                body = json.dumps({"topic": f"with {SECRET}.", "other": SECRET}).encode()
+                stamp = str(int(it.now))
+                signed = signature(made.secret, stamp, body)
+                return await it.triggers.deliver(made.trigger.hook, stamp, signed, body)
+
+            for mapping in (None, {"topic": "{{body.topic}} and {{body.other}}"}):
+                fire = await send("w", mapping)
+                kept = json.dumps(dict(fire.inputs))
+                assert ("with [redacted]" in kept, SECRET in kept) == (True, False)
+                assert await it.at(1) == ["started"]
+                await it.finish()
+                report = await it.stretto.open(fire.run_id).report()
+                assert report.status == "complete"
+                assert "held a secret" in str(report.recipe_warnings)
+            # A program would compute with what is not there: who sends it is told at once.
+            with pytest.raises(InvalidInputs, match="DEPLOY_TOKEN"):
+                await send("shell")
+            assert await it.triggers.fires("shell-0") == ()
+        for file in (tmp_path / "home").rglob("*"):
+            assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
 
     asyncio.run(main())

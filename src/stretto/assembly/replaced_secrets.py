@@ -35,7 +35,7 @@ _HINT = "leave it out: bash.environment lists the variables that commands are gi
 def tell_of_secrets(
     plan: Plan, inputs: Mapping[str, Json], redactor: Redactor, kept: Collection[str] = ()
 ) -> Plan:
-    """`kept`: inputs whose values an earlier run has kept, without its secrets. Raises InvalidInputs."""
+    """`kept`: inputs with values that were on record, without their secrets. Raises InvalidInputs."""
     written = bytes(encode_plan(structs.replace(plan, warnings=()))).decode()
     found = {name: _why(name, value, redactor, kept) for name, value in inputs.items()}
     secrets = {name: why for name, why in found.items() if why}
@@ -58,7 +58,7 @@ def _why(name: str, value: Json, redactor: Redactor, kept: Collection[str]) -> s
     if named := redactor.named(text):
         return f"input '{name}' holds the value of {listed(named)}"
     if name in kept and MASK in text:
-        return f"input '{name}' held a secret, which the earlier run has not kept"
+        return f"input '{name}' held a secret, which was not kept"
     return ""
 
 

@@ -43,6 +43,7 @@ class RunRequest:
     # A function finds it where the rest is prepared, in a thread; so a request takes one hop.
     recipe: RecipeSource | Callable[[], Recipe] | None = None
     inputs: Mapping[str, Json] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()  # those of them that were on record, without their secrets
     of: RunId | None = None
     is_resumed: bool = False  # False: `of` is run again, as a new run
     from_step: str | None = None  # running again: this step and all that depends on it is done anew
@@ -137,7 +138,8 @@ def _begun(
     inputs = project.inputs(plan, given)
     workspace = _workspace(ports, recorded)
     plan = project.bind(plan, inputs, workspace)
-    plan = project.tell_of_secrets(plan, inputs, given.keys() - request.inputs.keys())
+    kept = (given.keys() - request.inputs.keys()) | request.kept
+    plan = project.tell_of_secrets(plan, inputs, kept)
     plan, asked = _permitted(plan, request, project, model, workspace)
     plan, more = equip_plan(plan, inputs, project.settings, ports.open_clock().now)
     start = _as_asked(project.start(plan, inputs, model), request, workspace)

@@ -248,6 +248,7 @@ class TriggerLoop:
             permission=trigger.permission,
             run_id=RunId(fire.run_id),
             trigger=f"{trigger.kind} {trigger.name}",
+            kept=frozenset(fire.inputs),
         )
         try:
             prepared = await self._engine.prepare(request)

@@ -290,12 +290,19 @@ class Triggers:
         return made
 
     def _inputs_of(self, trigger: Trigger, body: bytes) -> dict[str, Json]:
-        """Raises InvalidUsage and InvalidInputs: who sends a bad body is told at once."""
+        """As they are kept: what maps onto inputs and nothing more, and no secret in it.
+
+        Raises InvalidUsage and InvalidInputs: who sends a bad body is told at once.
+        """
         project = self._engine.project
         plan, _ = project.open_plan(trigger.workflow)
         found = mapped_inputs(trigger, plan.inputs, read_body(body))
-        project.inputs(plan, {**trigger.inputs, **found})
-        return found
+        bound = project.inputs(plan, {**trigger.inputs, **found})
+        kept = {name: project.redactor.json(value) for name, value in found.items()}
+        if kept != found:  # then the run gets what is kept, which a program must not be given
+            project.tell_of_secrets(project.bind(plan, bound), bound)
+            project.inputs(plan, {**trigger.inputs, **kept})
+        return kept
 
     async def serve(self, tell: Callable[[TriggerFire], None] | None = None) -> None:
         """Fire until it is cancelled, and tell people of steps that await them (`notify`). One
