@@ -369,3 +369,23 @@ def test_a_secret_in_a_delivery_is_kept_nowhere(tmp_path: Path) -> None:
             assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
 
     asyncio.run(main())
+
+
+def test_a_clock_that_was_ahead_and_is_put_right_misses_no_hour(tmp_path: Path) -> None:
+    """The schedule was made while the clock was wrong: its hours come again, and nothing had fired then."""
+
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *")
+            assert await it.at(1) == []
+            fired = {}
+            for minutes in range(-170, 200, 10):  # from 09:10:30 on, when noon had not been
+                for _ in await it.at(60 * minutes):
+                    fired[it.now] = fired.get(it.now, 0) + 1
+            hours = [datetime.fromtimestamp(at, UTC).strftime("%H:%M") for at in fired]
+            assert hours == [f"{hour}:00" for hour in range(10, 16)]
+            assert set(fired.values()) == {1}
+            on_record = await it.triggers.fires("hourly")
+            assert len({each.due_at for each in on_record}) == len(on_record) == len(hours)
+
+    asyncio.run(main())

@@ -23,6 +23,7 @@ _MOST_FAULTS = 20
 _MOST_LETTERS = 300
 # What a client can fix is 4xx. 5xx is left for what is wrong with the server itself.
 STATUSES = {
+    "malformed": 400,
     "usage": 422,
     "invalid_recipe": 422,
     "invalid_inputs": 422,
@@ -96,6 +97,10 @@ class BodyTooLarge(StrettoError):
 
 class BodyTooSlow(StrettoError):
     kind = "too_slow"
+
+
+class BodyUnclear(StrettoError):
+    kind = "malformed"
 
 
 class KeyConflict(StrettoError):

@@ -19,6 +19,7 @@ from stretto.server.access import COOKIE, CSRF_HEADER, AccessControl, Caller
 from stretto.server.answers import (
     BodyTooLarge,
     BodyTooSlow,
+    BodyUnclear,
     TooMany,
     Unauthenticated,
     login_page,
@@ -95,10 +96,13 @@ class Guard:
             self._count(scope["method"], answer.status, answer.log())
 
     def _admit(self, scope: Scope) -> None:
-        """Raises what `AccessControl` raises, and BodyTooLarge."""
+        """Raises what `AccessControl` raises, BodyTooLarge and BodyUnclear."""
         headers = _headers(scope)
         asked = _read_caller(scope, headers)
         self._access.hosts.check(asked)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy may go by the one and this server by the other: then the rest is a second request.
+            raise BodyUnclear("a body has Content-Length or Transfer-Encoding, and not both")
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > self._most_bytes):
             raise _too_large(self._most_bytes)
@@ -118,6 +122,7 @@ class Guard:
         if isinstance(error, Unauthenticated) and wants_page and scope["method"] in ("GET", "HEAD"):
             return HTMLResponse(login_page(error.message), 401, {"WWW-Authenticate": "Bearer"})
         more = {"Retry-After": "60"} if isinstance(error, TooMany) else {}
+        more |= {"Connection": "close"} if isinstance(error, BodyUnclear) else {}
         return refuse(error, more)
 
 
