@@ -1,6 +1,7 @@
 """What a Stretto and its runs share: one store, the runs that are driven, the end of both."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
 from stretto.events.model import Event
+from stretto.execution.driver import Driver
 from stretto.ports.runner import Runner
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.state import RunState
@@ -189,3 +191,35 @@ def test_a_listener_that_raises_is_told_no_more_and_the_run_goes_on(
     clock.run(main())
     assert len(heard) == 1
     assert "the view of run" in caplog.text
+
+
+def objects_of(*kinds: type) -> int:
+    gc.collect()
+    return sum(isinstance(each, kinds) for each in gc.get_objects())
+
+
+def test_a_run_in_line_has_neither_driver_nor_state_and_hears_what_is_said_to_it(
+    tmp_path: Path,
+) -> None:
+    """A burst of runs is accepted first: it must cost little memory until they begin."""
+    script = tmp_path / "script.yaml"
+    script.write_text("default: x\n")
+
+    async def main() -> None:
+        before = objects_of(Driver, RunState)
+        async with open_in(tmp_path) as w:
+            with w._engine.start_line.accepting():
+                w._engine.start_line._patience_seconds = 3600
+                runs = [await w.start(SLOW, model=f"scripted:{script}") for _ in range(20)]
+                assert [await run.status() for run in runs] == ["running"] * 20
+                assert objects_of(Driver, RunState) == before
+                cancelling = asyncio.create_task(runs[0].cancel("not needed"))
+                place = (await w._engine.runs_of())._drivers[RunId(runs[0].id)]
+                while not place._inbox:  # the mailbox is looked through now and then
+                    await asyncio.sleep(0.01)
+            assert [await run.wait() for run in runs] == ["cancelled", *["complete"] * 19]
+            await cancelling
+            runs.clear()  # each holds the state that it ended with
+            assert objects_of(Driver, RunState) == before
+
+    asyncio.run(main())

@@ -1,10 +1,13 @@
-"""Where accepted runs wait to begin."""
+"""Where accepted runs wait to begin, and the shared way to a thread."""
 
 import asyncio
+from functools import partial
+from threading import Event
+from typing import Any
 
 import pytest
 
-from stretto.execution.start_line import StartLine
+from stretto.execution.start_line import StartLine, ThreadHop
 
 
 async def begin(line: StartLine, begun: list[int], number: int) -> None:
@@ -59,5 +62,54 @@ def test_who_is_cancelled_or_stopped_holds_nobody_up(ends: str) -> None:
                 first.cancel()
         await asyncio.wait_for(asyncio.gather(first, second, return_exceptions=True), 10)
         assert begun == ([1, 2] if ends == "opened" else [2])
+
+    asyncio.run(main())
+
+
+def test_what_is_asked_together_takes_one_way_to_a_thread() -> None:
+    async def main() -> None:
+        hop, threads = ThreadHop(), list[int]()
+        loop = asyncio.get_running_loop()
+        begin = loop.run_in_executor
+
+        def counted(*given: Any) -> Any:
+            threads.append(1)
+            return begin(*given)
+
+        loop.run_in_executor = counted  # type: ignore[method-assign]
+        found = await asyncio.gather(*(hop.run(partial(pow, n, 2)) for n in range(100)))
+        assert found == [n * n for n in range(100)]
+        assert len(threads) <= 8  # one, as a rule; more where the machine is slow
+        assert await hop.run(lambda: "later") == "later"
+
+    asyncio.run(main())
+
+
+def test_what_takes_long_in_the_thread_holds_nobody_up() -> None:
+    async def main() -> None:
+        hop, end = ThreadHop(), Event()
+        slow = asyncio.create_task(hop.run(lambda: end.wait(60)))
+        others = [asyncio.create_task(hop.run(partial(int, n))) for n in range(20)]
+        assert await asyncio.wait_for(asyncio.gather(*others), 30) == list(range(20))
+        assert not slow.done()
+        late = asyncio.create_task(hop.run(lambda: "late"))
+        assert await asyncio.wait_for(late, 30) == "late"
+        end.set()
+        assert await slow
+
+    asyncio.run(main())
+
+
+def test_an_error_in_the_thread_reaches_whoever_asked_and_nobody_else() -> None:
+    async def main() -> None:
+        hop = ThreadHop()
+        found = await asyncio.gather(
+            hop.run(lambda: 1), hop.run(lambda: 1 // 0), hop.run(lambda: 3), return_exceptions=True
+        )
+        assert [found[0], type(found[1]), found[2]] == [1, ZeroDivisionError, 3]
+        gone = asyncio.create_task(hop.run(lambda: 4))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await hop.run(lambda: 5) == 5
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
-from stretto.execution.start_line import StartLine
+from stretto.execution.start_line import StartLine, ThreadHop
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
@@ -46,6 +46,7 @@ class Engine:
         self._open_project = open_project
         self._store: Store | None = None
         self._opening = asyncio.Lock()
+        self._hop = ThreadHop()
         self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # the one that it is first used in
@@ -57,7 +58,7 @@ class Engine:
         """All that comes before a run, for every way to begin one. Raises as `request.prepare` does,
         and NotFound and PlanNotAccepted for a recorded run. `project`: of a new run; ours by default."""
         if request.of is None:
-            return await prepare(request, project or self.project, self.ports)
+            return await prepare(request, project or self.project, self.ports, self._hop)
         runs = await self.runs_of(self.project, request.accepted)
         history = await runs.history(request.of)
         if not request.is_delegated and not (request.is_resumed and history.state.has_ended):
@@ -73,7 +74,7 @@ class Engine:
                 raise
             doubt = f"{error.message}; its inputs, its model and its folder are not used"
         project = self.project if doubt else self.project_of(history)
-        return await prepare(request, project, self.ports, RecordedRun(history, doubt))
+        return await prepare(request, project, self.ports, self._hop, RecordedRun(history, doubt))
 
     async def _refuse_turn(self, history: "History") -> None:
         """A turn of a chat goes on by its chat alone, which has its tools and its memory."""

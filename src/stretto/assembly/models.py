@@ -119,6 +119,21 @@ if TYPE_CHECKING:
     from stretto.ports.runner import Runner
 
 
+def choose_script(
+    project: Project, plan: "Plan", model: str | None, is_delegated: bool = False
+) -> ModelSelection | None:
+    """What `choose_models` finds without asking any model. None: the plan is not answered by a script.
+
+    Raises NotReady.
+    """
+    if missing := project.functions.problems(plan) or command_problems(plan, project):
+        raise _not_ready(plan, missing)
+    if model is None or not model.startswith(SCRIPTED):
+        return None
+    _check_script(Path(model.removeprefix(SCRIPTED)), plan, is_delegated)
+    return ModelSelection(model, model)
+
+
 async def choose_models(
     project: Project,
     plan: "Plan",
@@ -127,13 +142,8 @@ async def choose_models(
     tell: Callable[[str], None] | None = None,
 ) -> ModelSelection:
     """Raises NotReady with all that would keep the plan from running."""
-    from stretto.assembly.models import command_problems
-
-    if missing := project.functions.problems(plan) or command_problems(plan, project):
-        raise _not_ready(plan, missing)
-    if model is not None and model.startswith(SCRIPTED):
-        _check_script(Path(model.removeprefix(SCRIPTED)), plan, is_delegated)
-        return ModelSelection(model, model)
+    if (scripted := choose_script(project, plan, model, is_delegated)) is not None:
+        return scripted
     from stretto.adapters.models.local.catalog import EMBEDDED, SMOLLM2, TINY_NOTICE
     from stretto.assembly.readiness import needs_default
 
@@ -234,7 +244,7 @@ async def open_runner(
 ) -> AsyncIterator["Runner"]:
     """What does the work of agents, while it is open."""
     from stretto.agents.redacted import RedactedRunner
-    from stretto.assembly.models import WithCommands
+    from stretto.assembly.playbook_choice import CountedRunner
 
     functions, redactor = project.functions, project.redactor
     if chosen.default.startswith(SCRIPTED):
@@ -244,17 +254,10 @@ async def open_runner(
         script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
         scripted = ScriptedRunner(script, SystemClock(), lead, redactor)
         runner = WithCommands(project, scripted)
-        yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
+        yield CountedRunner(RedactedRunner(functions.run_by(runner), redactor), project.settings)
         return
     from stretto.assembly.subagents import open_subagents
 
     async with open_subagents(chosen, project, lead=lead) as subagents:
         runner = WithCommands(project, subagents)
-        yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
-
-
-def _counted(runner: "Runner", project: Project) -> "Runner":
-    from stretto.assembly.playbook_choice import CountedRunner, has_playbooks
-
-    settings = project.settings
-    return CountedRunner(runner, settings) if has_playbooks(settings) else runner
+        yield CountedRunner(RedactedRunner(functions.run_by(runner), redactor), project.settings)

@@ -98,6 +98,16 @@ class Ports:
             return ModelSelection("")
         return await choose_models(project, plan, model, is_delegated, tell)
 
+    def choose_at_once(
+        self, project: "Project", plan: "Plan", model: str | None, is_delegated: bool
+    ) -> ModelSelection | None:
+        """In a thread, what `choose` finds without waiting for anybody. None: ask it. Raises NotReady."""
+        from stretto.assembly.models import choose_script
+
+        if self.runner is not None:
+            return ModelSelection("")
+        return choose_script(project, plan, model, is_delegated)
+
     def open_runner(
         self, project: "Project", chosen: ModelSelection, lead: "LeadTurn | None" = None
     ) -> "AbstractAsyncContextManager[Runner]":

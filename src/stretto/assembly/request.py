@@ -6,9 +6,9 @@ Every surface makes a RunRequest: the command line, Python, and whatever is atta
 a run needs is found out in `prepare`: nothing is journaled and no model is asked before it returns.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stretto.assembly.playbook_choice import equip_plan
@@ -18,6 +18,7 @@ from stretto.assembly.recipe_files import unread_doubts
 from stretto.events.attempts import BranchPart, ItemPart, Part
 from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
+from stretto.execution.start_line import ThreadHop
 from stretto.plan.prepare import ask_before, ask_to_start
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget, Recipe
@@ -102,7 +103,11 @@ class RecordedRun:
 
 
 async def prepare(
-    request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None = None
+    request: RunRequest,
+    project: Project,
+    ports: Ports,
+    hop: ThreadHop,
+    recorded: RecordedRun | None = None,
 ) -> PreparedRun:
     """`project`: whose settings count; for a recorded run, the one in which it began.
 
@@ -110,18 +115,19 @@ async def prepare(
     """
     if recorded is not None and request.is_resumed:
         return await _resumed(request, project, ports, recorded.history)
-    # In one thread and at one go: each way to a thread and back waits for all that the loop does.
-    start, notices = await asyncio.to_thread(_begun, request, project, ports, recorded)
-    chosen = await ports.choose(
-        project, start.plan, start.model, request.is_delegated, request.tell
-    )
+    # At one go: each way to a thread and back waits for all that the loop does.
+    start, notices, chosen = await hop.run(partial(_begun, request, project, ports, recorded))
+    if chosen is None:
+        chosen = await ports.choose(
+            project, start.plan, start.model, request.is_delegated, request.tell
+        )
     notices = (*notices, *chosen.notes)
     return PreparedRun(project, start.plan, start, chosen, "auto", notices, request.accepted)
 
 
 def _begun(
     request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None
-) -> tuple[Start, tuple[str, ...]]:
+) -> tuple[Start, tuple[str, ...], ModelSelection | None]:
     if callable(request.recipe):
         request = replace(request, recipe=request.recipe())
     if recorded is None:
@@ -145,7 +151,8 @@ def _begun(
     start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
-    return start, (*notices, *asked, *more)
+    chosen = ports.choose_at_once(project, start.plan, start.model, request.is_delegated)
+    return start, (*notices, *asked, *more), chosen
 
 
 def _source(request: RunRequest) -> RecipeSource | None:
@@ -166,9 +173,9 @@ def _permitted(
         f"{each.says}; a model wrote this and no person has read it, so a person is asked"
         for each in unread
     )
-    return ask_before(
-        plan, {id for each in unread for id in each.steps}
-    ) if unread else plan, notices
+    if unread:
+        plan = ask_before(plan, {id for each in unread for id in each.steps})
+    return plan, notices
 
 
 def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start:

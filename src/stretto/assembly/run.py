@@ -1,7 +1,7 @@
 """One run, as its user holds it: started here, or recorded earlier."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,6 +62,7 @@ class Run:
         self._runs: Runs | None = None
         self._task: asyncio.Task[RunState] | None = None
         self._state: RunState | None = None  # the driver's own, while a task drives the run
+        self._is_accepted = False
         self._has_begun = False
         self._news = asyncio.Event()
         self._deciding = asyncio.Lock()
@@ -154,9 +155,9 @@ class Run:
     async def status(self) -> str:
         """complete, partial, failed or cancelled; before that running, waiting (for a person),
         overdue (a deadline has passed while it waited) or interrupted (nobody drives it)."""
+        if self._is_driven_here and self._is_accepted and not self._has_begun:
+            return RunStatus.RUNNING.value  # what it will wait for is not on record yet
         if self._is_driven_here and self._state is not None:
-            if not self._has_begun:  # accepted: what it will wait for is not on record yet
-                return RunStatus.RUNNING.value
             return self._state.status.value
         history = await self._engine.history(self._id)
         word = run_word(history.state, await self._is_driven(), self._engine.now())
@@ -356,9 +357,13 @@ class Run:
         begun: asyncio.Future[None] = loop.create_future()
         listeners = [*([listener] if listener else []), *self._engine.listeners]
 
-        def hear(event: "Event", state: "RunState") -> None:
+        def begin() -> None:
+            self._is_accepted = True
             if not begun.done():
                 begun.set_result(None)
+
+        def hear(event: "Event", state: "RunState") -> None:
+            begin()
             self._state, self._has_begun = state, not isinstance(event, RunStarted)
             self._tell()
             for each in tuple(listeners):
@@ -374,7 +379,7 @@ class Run:
         if self._is_driven_here:  # another call has begun to drive it meanwhile
             return
         self._prepared, self._runs = prepared, runs
-        task = self._task = loop.create_task(self._work(prepared, runs, hear))
+        task = self._task = loop.create_task(self._work(prepared, runs, hear, begin))
         self._engine.tasks.add(task)
         self._engine.driven[self._id] = self
         task.add_done_callback(self._on_done)
@@ -387,10 +392,16 @@ class Run:
         if not begun.done():
             task.result()  # raises what kept the run from starting
 
-    async def _work(self, prepared: PreparedRun, runs: "Runs", listener: "Listener") -> "RunState":
+    async def _work(
+        self,
+        prepared: PreparedRun,
+        runs: "Runs",
+        listener: "Listener",
+        on_accepted: "Callable[[], None]",
+    ) -> "RunState":
         ports = self._engine.ports
         async with ports.open_runner(prepared.project, prepared.models, prepared.lead) as runner:
-            return await runs.drive(prepared.beginning, runner, listener)
+            return await runs.drive(prepared.beginning, runner, listener, on_accepted)
 
     def _on_done(self, task: "asyncio.Task[RunState]") -> None:
         # Asking for the error keeps asyncio from logging it: `wait` and `events` raise it.

@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -44,7 +44,7 @@ from stretto.execution.seals import (
     questions_before,
     refusal,
 )
-from stretto.execution.start_line import StartLine
+from stretto.execution.start_line import PlaceInLine, StartLine
 from stretto.plan.model import Plan, briefs, encode_plan
 from stretto.ports.clock import Clock
 from stretto.ports.journal import (
@@ -127,35 +127,61 @@ class Runs:
         self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
         self._retention = retention
         self.removal = RunRemoval(store, workspaces, self._lease)
-        self._drivers: dict[RunId, Driver] = {}
+        self._drivers: dict[RunId, Driver | PlaceInLine] = {}
         self._leases = WeakValueDictionary[RunId, Lease]()
         self._start_line = start_line or StartLine()
         self._leasing = set[RunId]()  # a lease of these is being taken
         self._is_stopped = False
 
     async def drive(
-        self, beginning: Start | Resume, runner: Runner, listener: Listener | None = None
+        self,
+        beginning: Start | Resume,
+        runner: Runner,
+        listener: Listener | None = None,
+        on_accepted: Callable[[], None] = lambda: None,
     ) -> RunState:
-        """Until the run has ended, is stopped, or waits for a person and nothing else."""
+        """Until the run has ended, is stopped, or waits for a person and nothing else.
+
+        `on_accepted`: is called when the first event of a new run is durable.
+        """
         if isinstance(beginning, Start):
-            return await self.start(beginning, runner, listener)
+            return await self.start(beginning, runner, listener, on_accepted)
         return await self.resume(
             beginning.run_id, runner, listener, beginning.permission, beginning.most_crashes
         )
 
     async def start(
-        self, start: Start, runner: Runner, listener: Listener | None = None
+        self,
+        start: Start,
+        runner: Runner,
+        listener: Listener | None = None,
+        on_accepted: Callable[[], None] = lambda: None,
     ) -> RunState:
-        run_id = start.run_id or new_run_id()
         undone = await self._recover(start.workspace)
         await self._sweep(start.workspace)
-        plan = start.plan
+        started = self._first_event(start, runner)
+        run_id = RunId(started.run_id)
+        lease = await self._lease(run_id, started)
+        on_accepted()
+        place = PlaceInLine(self._clock)
+        async with self._driven(lease, place):
+            # All that is not needed to answer whoever asked for it is left until the run begins.
+            await self._start_line.wait()
+            reusable = self._carry_approvals(start.reusable, run_id)
+            driver = self._driver(lease, begin(start.plan), runner, self._clock, listener, reusable)
+            _tell_undone(driver, undone)
+            driver.accept(started)
+            place.hand_over(driver)
+            self._add(lease, driver)
+            return await self._drive(driver)
+
+    def _first_event(self, start: Start, runner: Runner) -> RunStarted:
         started = RunStarted(
             at=self._clock.now(),
-            run_id=run_id,
+            run_id=start.run_id or new_run_id(),
             workflow=start.plan.name,
             digest=start.plan.digest,
-            plan=encode_plan(plan),
+            plan=encode_plan(start.plan),
             inputs=dict(start.inputs),
             seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,
@@ -163,24 +189,11 @@ class Runs:
             workspace=start.workspace,
             project=start.project,
             trusted=start.trusted,
-            setup=_identify_setup(plan, runner),
+            setup=_identify_setup(start.plan, runner),
             owner=start.owner,
             trigger=start.trigger,
         )
-        if self._seals is not None:
-            started = self._seals.seal(started)
-        lease = await self._lease(run_id, started)
-        driver = self._driver(
-            lease,
-            begin(plan),
-            runner,
-            self._clock,
-            listener,
-            self._carry_approvals(start.reusable, run_id),
-        )
-        _tell_undone(driver, undone)
-        driver.accept(started)
-        return await self._drive(lease, driver)
+        return started if self._seals is None else self._seals.seal(started)
 
     async def resume(
         self,
@@ -218,7 +231,7 @@ class Runs:
         setup = _identify_setup(history.state.plan, runner)
         most = most_crashes or self._most_crashes
         first = RunResumed(clock.now(), permission, setup, not row.is_let_go, most)
-        return await self._drive(lease, driver, first)
+        return await self._go_on(lease, driver, first)
 
     def check(self, history: History) -> None:
         """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
@@ -276,6 +289,8 @@ class Runs:
         return not has_ended and not self._is_held(row)
 
     def _is_held(self, row: RunRow) -> bool:
+        if row.leased_by == self._owner.name:
+            return True  # without looking at /proc: a server that drives many runs asks often
         return row.leased_by is not None and not self._owner.is_dead(row.leased_by)
 
     async def recent(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
@@ -307,7 +322,7 @@ class Runs:
         if driver.state.has_ended:
             await lease.release()
         else:
-            await self._drive(lease, driver, CancelRequested(driver.now(), reason))
+            await self._go_on(lease, driver, CancelRequested(driver.now(), reason))
 
     async def decide(
         self,
@@ -496,25 +511,34 @@ class Runs:
         journal = RunJournal(self._store, lease)
         return Driver(state, journal, runner, clock, listener, reusable, self._workspaces)
 
-    async def _drive(self, lease: Lease, driver: Driver, first: Event | None = None) -> RunState:
-        """`first`: with which a recorded run goes on; None: it was accepted just now."""
-        self._drivers[lease.run_id] = driver
-        if self._is_stopped:
-            driver.stop()
-        self._keeper.add(lease, driver)
+    @asynccontextmanager
+    async def _driven(self, lease: Lease, driver: Driver | PlaceInLine) -> AsyncIterator[None]:
+        """Keeps the lease, and lets it go at the end."""
+        self._add(lease, driver)
         try:
-            if first is not None:
-                # Messages sent while no process drove the run come first: a gate may be open already.
-                await self._keeper.poll_mailbox()
-            else:
-                await self._start_line.wait()
-            ended = await driver.drive(first)
-            await self._release(ended)
-            return ended
+            yield
         finally:
             self._keeper.remove(lease.run_id)
             del self._drivers[lease.run_id]
             await lease.release()
+
+    def _add(self, lease: Lease, driver: Driver | PlaceInLine) -> None:
+        self._drivers[lease.run_id] = driver
+        if self._is_stopped:
+            driver.stop()
+        self._keeper.add(lease, driver)
+
+    async def _go_on(self, lease: Lease, driver: Driver, first: Event) -> RunState:
+        """`first`: with which a recorded run goes on."""
+        async with self._driven(lease, driver):
+            # Messages sent while no process drove the run come first: a gate may be open already.
+            await self._keeper.poll_mailbox()
+            return await self._drive(driver, first)
+
+    async def _drive(self, driver: Driver, first: Event | None = None) -> RunState:
+        ended = await driver.drive(first)
+        await self._release(ended)
+        return ended
 
 
 def _tell_undone(driver: Driver, undone: tuple[Undone, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Where runs wait that have been accepted and have yet to begin.
+"""Where runs wait that have been accepted and have yet to begin; and how what comes before is shared.
 
 A run is accepted once its first event is durable. What follows costs more than accepting it, so while
 whoever asks for runs is being answered, those that were accepted wait, in their order and not for long:
@@ -6,11 +6,33 @@ a burst is accepted first and driven afterwards.
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from stretto.events.model import Event
+from stretto.ports.clock import Clock
+from stretto.problems.errors import StrettoError
 
 PATIENCE_SECONDS = 1.0
+_HOP_SECONDS = 0.02  # after which whoever waits for the thread is given another one
+_MOST_THREADS = 4
+_TELL_SECONDS = (
+    0.001  # of work, whose outcomes are told at once: waking the loop costs as much as some
+)
+_T = TypeVar("_T")
+
+
+class Successor(Protocol):
+    """The driver that takes a place over."""
+
+    def tell(self, event: Event) -> None: ...
+    def follow(self, seconds: float) -> None: ...
+    def stop(self) -> None: ...
+    def on_lease_lost(self, error: StrettoError) -> None: ...
 
 
 class StartLine:
@@ -71,3 +93,115 @@ class StartLine:
 def _tell(turn: asyncio.Future[None]) -> None:
     if not turn.done():  # it was cancelled meanwhile
         turn.set_result(None)
+
+
+class PlaceInLine:
+    """Stands for the driver of an accepted run until the run begins, so that a run that waits is small
+    and cost nothing yet. What it is told, its driver is told."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._inbox: list[Event] = []
+        self._calls: list[Callable[[Successor], None]] = []
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def tell(self, event: Event) -> None:
+        self._inbox.append(event)
+
+    def follow(self, seconds: float) -> None:
+        self._calls.append(lambda driver: driver.follow(seconds))
+
+    def stop(self) -> None:
+        self._calls.append(lambda driver: driver.stop())
+
+    def on_lease_lost(self, error: StrettoError) -> None:
+        self._calls.append(lambda driver: driver.on_lease_lost(error))
+
+    def hand_over(self, driver: Successor) -> None:
+        for event in self._inbox:
+            driver.tell(event)
+        for call in self._calls:
+            call(driver)
+
+
+class ThreadHop:
+    """Work for a thread that many ask for at once: they share the way there and back, which costs
+    more than most of what they ask. What takes long holds nobody up: others get another thread.
+
+    For one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._asked: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+        self._count = 0  # of all that was ever asked
+        self._threads = 0
+        self._watch: asyncio.TimerHandle | None = None
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[_T] = loop.create_future()
+        self._asked.append((work, done))
+        self._count += 1
+        if not self._threads:
+            self._begin(loop)
+        if self._watch is None:
+            self._watch = loop.call_later(_HOP_SECONDS, self._look, loop, self._count)
+        return await done
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._threads += 1
+        loop.run_in_executor(None, self._work, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop, asked: int) -> None:
+        """`asked`: how much there was, all that time ago."""
+        self._watch = None
+        if not self._threads:
+            return
+        if self._count - len(self._asked) < asked and self._threads < _MOST_THREADS:
+            self._begin(loop)  # some of that still waits: what is being done takes long
+        self._watch = loop.call_later(_HOP_SECONDS, self._look, loop, self._count)
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        outcomes: list[tuple[asyncio.Future[Any], object]] = []
+        tell_at = time.perf_counter() + _TELL_SECONDS
+        with suppress(IndexError, RuntimeError):  # nothing is asked any more; or the loop is closed
+            while True:
+                work, done = self._asked.popleft()
+                outcomes.append((done, _outcome(work)))
+                if time.perf_counter() > tell_at:
+                    loop.call_soon_threadsafe(_settle, outcomes)
+                    outcomes, tell_at = [], time.perf_counter() + _TELL_SECONDS
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._end, loop, outcomes)
+
+    def _end(
+        self, loop: asyncio.AbstractEventLoop, outcomes: list[tuple[asyncio.Future[Any], object]]
+    ) -> None:
+        self._threads -= 1
+        _settle(outcomes)
+        if self._asked and not self._threads:  # it was asked while the thread ended
+            self._begin(loop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    error: BaseException
+
+
+def _outcome(work: Callable[[], object]) -> object:
+    try:
+        return work()
+    except BaseException as error:  # whoever asked is told, and nobody else
+        return _Raised(error)
+
+
+def _settle(outcomes: list[tuple[asyncio.Future[Any], object]]) -> None:
+    for done, outcome in outcomes:
+        if done.done():  # cancelled while it waited
+            continue
+        if isinstance(outcome, _Raised):
+            done.set_exception(outcome.error)
+        else:
+            done.set_result(outcome)

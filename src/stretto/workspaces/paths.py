@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -216,6 +217,10 @@ def copy_mode_and_owner(fd: int, old: os.stat_result | None, mode: int | None) -
 
 def globs_below(workspace: Path, globs: Iterable[str]) -> tuple[str, ...]:
     """A plain path that ends like a file stands for that file alone, unless it is a folder here."""
-    paths = (names for glob in parse_globs(globs) for names in plain_files(glob))
-    folders = (names for names in paths if workspace.joinpath(*names).is_dir())
+    folders = (names for names in _files_of(tuple(globs)) if workspace.joinpath(*names).is_dir())
     return tuple(dict.fromkeys(text_of((*names, ANY)) for names in folders))
+
+
+@lru_cache(maxsize=1024)  # every start of a run asks it of every step
+def _files_of(globs: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(names for glob in parse_globs(globs) for names in plain_files(glob))
