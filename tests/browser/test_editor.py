@@ -136,6 +136,7 @@ def test_only_what_can_be_named_is_offered_in_braces(browser: Browser, tmp_path:
         assert "steps.write" not in names
         page.keyboard.type("inp")
         expect(options).to_have_count(1, timeout=60_000)  # what Enter takes, on a busy machine too
+        page.wait_for_timeout(150)  # a list that has just come takes no keys
         page.keyboard.press("Enter")
         expect(page.locator(".editor")).to_contain_text(
             '"{{steps.find.output}} and {{inputs.topic}}"'
