@@ -18,7 +18,7 @@ import tempfile
 import termios
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -161,35 +161,51 @@ def serve(path: str) -> None:
     for module in pkgutil.walk_packages(stretto.__path__, "stretto."):
         if not module.name.endswith(_LEFT_OUT):
             import_module(module.name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    lines: dict[int, socket.socket] = {}  # of the commands under way, by their process ids
+    ended, rings = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(rings)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen(16)
         print("ready", flush=True)
         # Standard input ends with the tests.
-        while 0 not in select.select([server, 0], [], [])[0]:
-            line, _ = server.accept()
-            if os.fork() == 0:
-                server.close()
-                _mind(line)
-            line.close()
+        while 0 not in (ready := select.select([server, ended, 0], [], [])[0]):
+            if server in ready:
+                line, _ = server.accept()
+                lines[_begin(line, [server, *lines.values()], (ended, rings))] = line
+            if ended in ready:
+                os.read(ended, 4096)
+                _tell_ends(lines)
 
 
-def _mind(line: socket.socket) -> NoReturn:
-    """One command: its process id and its exit code are sent back."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def _begin(line: socket.socket, others: Sequence[socket.socket], bells: Sequence[int]) -> int:
+    """One command; its process id is sent back."""
     head, fds, _, _ = socket.recv_fds(line, 4, 3)
     asked = json.loads(_receive(line, int.from_bytes(head, "big")))
     child = os.fork()
     if child == 0:
-        line.close()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (line, *others):
+            each.close()
+        for fd in bells:
+            os.close(fd)
         _live(asked, fds)
     for fd in fds:
         os.close(fd)
     line.sendall(child.to_bytes(4, "big"))
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    line.sendall(code.to_bytes(4, "big", signed=True))
-    os._exit(0)
+    return child
+
+
+def _tell_ends(lines: dict[int, socket.socket]) -> None:
+    """The exit code of each command that has ended is sent back."""
+    for pid in list(lines):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            with lines.pop(pid) as line, suppress(OSError):  # who asked may be gone
+                code = os.waitstatus_to_exitcode(status)
+                line.sendall(code.to_bytes(4, "big", signed=True))
 
 
 def _live(asked: dict[str, Any], fds: list[int]) -> NoReturn:
