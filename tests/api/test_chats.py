@@ -135,6 +135,29 @@ def test_tasks_of_one_reply_run_side_by_side_and_are_told_in_the_order_of_the_ca
     run(work)
 
 
+def test_an_agent_whose_function_writes_files_runs_beside_no_other(
+    open_stretto: Open, project: Path
+) -> None:
+    """The function makes its agent a writer, as Write does: for a chat and for a list of agents, too."""
+    (project / "agents").mkdir()
+    keeper = "---\ntools: [keep]\n---\nYou keep what you are told.\n"
+    (project / "agents" / "keeper.md").write_text(keeper, encoding="utf-8")
+
+    @stretto.tool
+    def keep(text: str) -> str:
+        """Keep a text in a file."""
+        return text
+
+    async def work() -> None:
+        async with open_stretto(BESIDE % {"first": "keeper"}, tools=[keep], trust=True) as w:
+            turn = await w.chat().send("Do it")
+            ended = [await w.open(each.run_id).report() for each in turn.calls if each.ok]
+            one, two, _ = (each.steps[0] for each in ended)
+            assert (two.started_at or 0.0) >= (one.ended_at or 0.0)
+
+    run(work)
+
+
 def test_no_more_tasks_run_at_once_than_steps_of_a_recipe(
     open_stretto: Open, project: Path
 ) -> None:

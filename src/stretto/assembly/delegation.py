@@ -23,7 +23,6 @@ from pydantic import Field
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
 from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
-from stretto.assembly.json_forms import posture_of
 from stretto.assembly.recipe_files import Wish, save_workflow, unread_doubts
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
@@ -32,6 +31,7 @@ from stretto.lead.chats import CallQuestion, ChatFile, KeptCall, KeptTurn
 from stretto.lead.drafts import MAX_REPAIRS
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, results_of, task_recipe
 from stretto.lead.turn import trigger_of
+from stretto.plan.catalog import posture_of
 from stretto.plan.model import encode_plan
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
@@ -46,7 +46,7 @@ from stretto.problems.render import error_as_json
 from stretto.recipe.model import Budget, Recipe
 from stretto.report.model import Report
 from stretto.templates.render import as_text
-from stretto.text.short import did_you_mean, listed, shorten
+from stretto.text.short import cut_middle, did_you_mean, listed, shorten
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import LEAD, AgentId, RunId
@@ -226,8 +226,9 @@ class LeadTools:
     def _runs_beside(self, arguments: Mapping[str, Json]) -> bool:
         """A task that only reads disturbs no other. One after another in a chat with a budget, so that
         each may spend all that is left."""
-        agent = self._engine.project.catalog().agents.get(AgentId(str(arguments.get("agent"))))
-        return agent is None or posture_of(agent) == "read_only"
+        catalog = self._engine.project.catalog()
+        agent = catalog.agents.get(AgentId(str(arguments.get("agent"))))
+        return agent is None or posture_of(agent, catalog.changing_tools) == "read_only"
 
     async def begin(self, key: str, tool: str, arguments: Arguments, run_id: RunId) -> KeptCall:
         """The call under that key: the one that an interrupted attempt has begun, or a new one."""
@@ -623,9 +624,7 @@ def _bounded(output: Json, most: int) -> Json:
     text = as_text(output)
     if len(text) <= most:
         return output
-    head, tail = most - most // 3, most // 3
-    note = f"\n[… {len(text) - head - tail:,} characters left out …]\n"
-    return text[:head] + note + text[-tail:]
+    return cut_middle(text, most)
 
 
 def _digest(tool: str, name: str, given: Mapping[str, Json], plan: "Plan") -> str:

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from stretto.plan.catalog import tools_of
+from stretto.plan.catalog import posture_of, tools_of
 from stretto.problems.render import as_json as problem_as_json
-from stretto.vocabulary.names import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
 
     from stretto.agents.agent_files import ListedAgent
     from stretto.assembly.changes import AppliedChange, StepChange
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from stretto.assembly.local_models import ShelvedWeights, Trial
     from stretto.assembly.project import Project
     from stretto.playbooks.playbook import Playbook
-    from stretto.recipe.model import Agent, Recipe
+    from stretto.recipe.model import Recipe
     from stretto.registry.versions import RecipeVersion
     from stretto.registry.workflows import Entry
 
@@ -53,8 +52,10 @@ def workflow_as_json(project: "Project", entry: "Entry", origin: str) -> dict[st
     }
 
 
-def agent_as_json(each: "ListedAgent", agents: "Sequence[ListedAgent]") -> dict[str, object]:
-    """`agents`: all of them, for those that it shadows."""
+def agent_as_json(
+    each: "ListedAgent", agents: "Sequence[ListedAgent]", changing: "Set[str]"
+) -> dict[str, object]:
+    """`agents`: all of them, for those that it shadows. `changing`: the tools that change files."""
     agent = each.read.agent
     shadows = [
         {"layer": other.layer, "file": other.read.file}
@@ -73,7 +74,7 @@ def agent_as_json(each: "ListedAgent", agents: "Sequence[ListedAgent]") -> dict[
         return shown
     return shown | {
         "description": agent.role.strip(),
-        "posture": posture_of(agent),
+        "posture": posture_of(agent, changing),
         "tools": list(tools_of(agent)),
         "model": agent.model,
         "fallback_models": list(agent.fallback_models),
@@ -81,12 +82,6 @@ def agent_as_json(each: "ListedAgent", agents: "Sequence[ListedAgent]") -> dict[
         "max_output_tokens": agent.max_output_tokens,
         "timeout_seconds": agent.timeout_seconds,
     }
-
-
-def posture_of(agent: "Agent") -> str:
-    """What a step of this agent is if it says nothing itself."""
-    can_write = any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
-    return agent.posture or ("writer" if can_write else "read_only")
 
 
 def playbook_as_json(each: "Playbook") -> dict[str, object]:

@@ -1,17 +1,17 @@
 """`stretto agents`: who may be named in a recipe, where from, and whether they could work here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
 import click
 
 from stretto.agents.agent_files import ListedAgent
-from stretto.assembly.json_forms import agent_as_json, posture_of
+from stretto.assembly.json_forms import agent_as_json
 from stretto.assembly.project import Project
 from stretto.cli.options import CommandGroup, json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, print_problems, say
-from stretto.plan.catalog import tools_of
+from stretto.plan.catalog import posture_of, tools_of
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
 from stretto.problems.render import count, error_as_json
@@ -51,12 +51,15 @@ def command() -> None:
 @json_option
 def list_agents(as_json: bool) -> None:
     """List every agent, broken files too."""
-    agents = open_project().agents()
+    project = open_project()
+    agents, changing = project.agents(), project.catalog().changing_tools
     counting = [each for each in agents if each.shadowed_by is None]
     if as_json:
-        print_json({"ok": True, "agents": [agent_as_json(each, agents) for each in counting]})
+        rows = [agent_as_json(each, agents, changing) for each in counting]
+        print_json({"ok": True, "agents": rows})
         return
-    say("\n".join(columns([_HEAD, *map(_cells, counting)], has_head=True)))
+    cells = [_cells(each, changing) for each in counting]
+    say("\n".join(columns([_HEAD, *cells], has_head=True)))
     _print_shadows(agents)
     if any(each.read.problems for each in counting):
         say("\nstretto agents check shows what is wrong.")
@@ -67,16 +70,18 @@ def list_agents(as_json: bool) -> None:
 @json_option
 def show(name: str, as_json: bool) -> int:
     """Show one agent with its prompt."""
-    agents = open_project().agents()
+    project = open_project()
+    agents, changing = project.agents(), project.catalog().changing_tools
     found = _find_files(agents, name)[-1]
     agent = found.read.agent
     if agent is None:
         said = f"{found.read.file} has {count(found.read.problems)}"
         raise InvalidRecipe(said, found.read.problems)
     if as_json:
-        print_json({"ok": True, "agent": {**agent_as_json(found, agents), "prompt": agent.prompt}})
+        shown = {**agent_as_json(found, agents, changing), "prompt": agent.prompt}
+        print_json({"ok": True, "agent": shown})
         return 0
-    say("\n".join(columns(_lines(found, agent))))
+    say("\n".join(columns(_lines(found, agent, changing))))
     _print_shadows(_find_files(agents, name))
     say(f"\n{agent.prompt}" if agent.prompt else "\nIt has no prompt.")
     return 0
@@ -102,7 +107,8 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     ]
     problems = [problem for each in chosen for problem in each.read.problems]
     if as_json:
-        _print_checks_json(chosen, agents, lacks)
+        rows = [agent_as_json(each, agents, project.catalog().changing_tools) for each in chosen]
+        _print_checks_json(chosen, rows, lacks)
     else:
         for each, missing in zip(chosen, lacks, strict=True):
             _print_check(each, missing)
@@ -161,15 +167,17 @@ def _print_check(each: ListedAgent, lacks: Sequence[Problem]) -> None:
 
 
 def _print_checks_json(
-    chosen: Sequence[ListedAgent], agents: Sequence[ListedAgent], lacks: Sequence[Sequence[Problem]]
+    chosen: Sequence[ListedAgent],
+    shown: Sequence[dict[str, object]],
+    lacks: Sequence[Sequence[Problem]],
 ) -> None:
     rows = [
         {
-            **agent_as_json(each, agents),
+            **row,
             "shadowed_by": each.shadowed_by,
             "warnings": [{"message": lack.message, "hint": lack.hint} for lack in missing],
         }
-        for each, missing in zip(chosen, lacks, strict=True)
+        for each, row, missing in zip(chosen, shown, lacks, strict=True)
     ]
     problems = [problem for each in chosen for problem in each.read.problems]
     if problems:
@@ -183,7 +191,7 @@ def _print_checks_json(
         print_json({"ok": True, "agents": rows})
 
 
-def _cells(each: ListedAgent) -> tuple[str, ...]:
+def _cells(each: ListedAgent, changing: Set[str]) -> tuple[str, ...]:
     agent = each.read.agent
     if agent is None:
         said = f"{count(each.read.problems)} in {each.read.file}"
@@ -191,7 +199,7 @@ def _cells(each: ListedAgent) -> tuple[str, ...]:
     return (
         each.name,
         each.layer,
-        posture_of(agent),
+        posture_of(agent, changing),
         agent.model or "-",
         str(agent.max_turns or "-"),
         format_duration(agent.timeout_seconds) if agent.timeout_seconds else "-",
@@ -200,13 +208,13 @@ def _cells(each: ListedAgent) -> tuple[str, ...]:
     )
 
 
-def _lines(each: ListedAgent, agent: Agent) -> list[tuple[str, ...]]:
+def _lines(each: ListedAgent, agent: Agent, changing: Set[str]) -> list[tuple[str, ...]]:
     seconds = agent.timeout_seconds
     pairs = {
         "name": each.name,
         "from": f"{each.layer}: {each.read.file}",
         "description": agent.role.strip().replace("\n", " "),
-        "posture": posture_of(agent),
+        "posture": posture_of(agent, changing),
         "tools": ", ".join(tools_of(agent)) or "none",
         "model": agent.model or "the run's own",
         "fallbacks": ", ".join(agent.fallback_models),

@@ -17,7 +17,7 @@ from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.scope import Scope
 from stretto.templates.template import Fault
-from stretto.text.short import counted, shorten, show_json
+from stretto.text.short import counted, cut_middle, shorten, show_json
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 
@@ -69,12 +69,7 @@ def check_result(
 
 def cut(text: str, most: int = MOST_EVIDENCE) -> str:
     """The beginning and the end, with a note of what is missing between them."""
-    if len(text) <= most:
-        return text
-    head = min(_HEAD, most // 4)
-    tail = most - head
-    left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+    return cut_middle(text, most, head=min(_HEAD, most // 4))
 
 
 def fingerprint(text: str) -> str:

@@ -32,7 +32,8 @@ _MOST_USES = 50
 async def list_agents(service: TheService) -> JsonAnswer:
     """The agents that a recipe may name, broken ones too: `agents`."""
     agents = await asyncio.to_thread(service.stretto.project.agents)
-    rows = [agent_as_json(each, agents) for each in agents if each.shadowed_by is None]
+    changing = (await asyncio.to_thread(service.stretto.project.catalog)).changing_tools
+    rows = [agent_as_json(each, agents, changing) for each in agents if each.shadowed_by is None]
     return JsonAnswer({"ok": True, "agents": rows})
 
 
@@ -45,7 +46,9 @@ async def show_agent(name: str, service: TheService) -> JsonAnswer:
         hint = did_you_mean(name, [each.name for each in agents]) or "GET /api/agents lists them"
         raise NotFound(f"there is no agent '{name[:100]}'", hint=hint)
     read = found[-1].read.agent
-    shown = {**agent_as_json(found[-1], agents), "prompt": read.prompt if read else None}
+    changing = (await asyncio.to_thread(service.stretto.project.catalog)).changing_tools
+    shown = agent_as_json(found[-1], agents, changing)
+    shown["prompt"] = read.prompt if read else None
     return JsonAnswer({"ok": True, "agent": shown})
 
 

@@ -28,6 +28,17 @@ def shorten(text: str, most: int) -> str:
     return text if left_out <= 0 else f"{text[:most]} … ({left_out} characters more)"
 
 
+def cut_middle(text: str, most: int, head: int | None = None) -> str:
+    """Keep the beginning, which says what the text is, and the end, which says how it ended, with a
+    note of what is missing between them. `head`: how much of the beginning; two thirds by default."""
+    if len(text) <= most:
+        return text
+    head = most - most // 3 if head is None else head
+    tail = most - head
+    note = f"\n[… {len(text) - most:,} characters left out …]\n"
+    return text[:head] + note + text[len(text) - tail :]
+
+
 def counted(number: int, noun: str) -> str:
     """`1 retry`, `2,000 retries`."""
     if number == 1:

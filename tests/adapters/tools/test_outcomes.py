@@ -1,6 +1,7 @@
 """What tools say is cut in one place."""
 
-from stretto.adapters.tools.outcomes import MOST_CHARACTERS, cut, outcome
+from stretto.adapters.tools.outcomes import MOST_CHARACTERS, outcome
+from stretto.text.short import cut_middle
 
 
 def test_a_short_text_stays_as_it_is() -> None:
@@ -28,5 +29,5 @@ def test_what_cannot_be_encoded_is_replaced() -> None:
 
 
 def test_nothing_is_lost_at_the_limit_itself() -> None:
-    assert cut("x" * 10, 10) == "x" * 10
-    assert "1 characters left out" in cut("x" * 11, 10)
+    assert cut_middle("x" * 10, 10) == "x" * 10
+    assert "1 characters left out" in cut_middle("x" * 11, 10)

@@ -20,7 +20,7 @@ from stretto.adapters.tools.bash import (
     open_shell,
     overreaches,
 )
-from stretto.adapters.tools.outcomes import CallRefused, cut
+from stretto.adapters.tools.outcomes import CallRefused
 from stretto.adapters.tools.toolbox import StandardToolbox
 from stretto.agents.acceptance import Answer
 from stretto.agents.functions import AnsweringRunner
@@ -36,7 +36,7 @@ from stretto.ports.runner import (
 )
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
-from stretto.text.short import listed, shorten
+from stretto.text.short import cut_middle, listed, shorten
 from stretto.validation.test_output import why_failed, why_untested
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
@@ -192,7 +192,7 @@ def _event(request: AttemptRequest, witness: Witness, ran: Ran) -> CommandEnded:
     limit = str(ran.limit_hit) if ran.limit_hit is not None else ""
     # What is out of time has neither an output nor an error text that would hold its stdout.
     said = _printed(ran)[-MOST_STDERR:] if _is_out_of_time(ran, request) else ran.errors.strip()
-    stderr = cut(said, MOST_STDERR)
+    stderr = cut_middle(said, MOST_STDERR)
     return CommandEnded(
         witness.now(), request.attempt, ran.exit_code, stderr, ran.duration_seconds, limit
     )
@@ -226,6 +226,6 @@ def _verdict(ran: Ran) -> AttemptResult:
         # The candidate is not at fault: another try would cost money and end the same way.
         return Failure("error", f"the validator cannot run: {_says(ran)}")
     passed = ran.exit_code == 0 and ran.limit_hit is None
-    feedback = cut(_printed(ran), MOST_FEEDBACK) if passed else _says(ran, MOST_FEEDBACK)
+    feedback = cut_middle(_printed(ran), MOST_FEEDBACK) if passed else _says(ran, MOST_FEEDBACK)
     verdict: dict[str, Json] = {"passed": passed, "feedback": feedback, "exit_code": ran.exit_code}
     return Success(cast(Json, verdict))

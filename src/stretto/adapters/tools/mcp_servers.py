@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from stretto.adapters.tools.files import has_surrogates
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS, McpConnection, McpFailed
-from stretto.adapters.tools.outcomes import cut, outcome, unusable
+from stretto.adapters.tools.outcomes import outcome, unusable
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.processes.programs import NOWHERE, Writable
-from stretto.text.short import listed
+from stretto.text.short import cut_middle, listed
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _spec(server: McpServer, tool: "RemoteTool") -> ToolSpec:
     is_read_only = bool(hints and hints.read_only_hint) or tool.name in server.read_only
     return ToolSpec(
         _full_name(server.name, _usable_name(tool.name)),
-        cut(tool.description or tool.name, _MOST_DESCRIPTION),
+        cut_middle(tool.description or tool.name, _MOST_DESCRIPTION),
         _schema(tool),
         changes_files=not is_read_only,
         recovery="idempotent" if is_read_only else "in_doubt",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stretto.ports.tool import ToolOutcome, ToolSpec, Verdict
+from stretto.text.short import cut_middle
 from stretto.vocabulary.json_value import Json
 
 MOST_CHARACTERS = 30_000
@@ -33,7 +34,7 @@ class UnusableTool:
 
 def unusable(name: str, why: str, verdict: Verdict = "refused") -> UnusableTool:
     # It does nothing, so it changes nothing and can be repeated.
-    short = cut(why, 500)
+    short = cut_middle(why, 500)
     spec = ToolSpec(name, f"Not available: {short}", _ANY_OBJECT, fault=short)
     return UnusableTool(spec, outcome(f"{_WORDS[verdict]}: {why}", verdict))
 
@@ -42,16 +43,7 @@ def outcome(text: str, verdict: Verdict = "ok", most: int = MOST_CHARACTERS) -> 
     text = encodable(text)
     if len(text) <= most:
         return ToolOutcome(text, verdict)
-    return ToolOutcome(cut(text, most), verdict, result_bytes=len(text.encode()))
-
-
-def cut(text: str, most: int) -> str:
-    """Keep head and tail: the head says what the text is, the tail how it ended."""
-    if len(text) <= most:
-        return text
-    head, tail = most - most // 3, most // 3
-    note = f"\n[… {len(text) - head - tail:,} characters left out …]\n"
-    return text[:head] + note + text[len(text) - tail :]
+    return ToolOutcome(cut_middle(text, most), verdict, result_bytes=len(text.encode()))
 
 
 def encodable(text: str) -> str:
