@@ -22,7 +22,7 @@ def elapsed() -> float:
 
 
 def boot_name() -> str:
-    """Two processes with one name have one `elapsed`. Empty: nobody can tell."""
+    """Names the clock: two processes with the same name have the same `elapsed`. Empty: it is not known."""
     try:
         # A container may have been given another time since the boot.
         return f"{boot_id()}:{os.stat('/proc/self/ns/time').st_ino}" if boot_id() else ""

@@ -78,7 +78,7 @@ async def call_in_thread(call: Callable[[], object]) -> object:
 
 
 def describe_error(error: BaseException) -> str:
-    """Its type and what it says, cut: it is journaled, and some errors quote all that they were given."""
+    """The error's type and what it says, cut: it is journaled, and some errors quote all that they were given."""
     name = type(error).__name__
     try:
         said = str(error)

@@ -237,7 +237,7 @@ class Subagents:
     async def _run_reserved(
         self, cli: Runner, request: AttemptRequest, witness: Witness
     ) -> AttemptResult:
-        """Its first call is reserved; those that it makes then are counted as it tells of them."""
+        """Run a program whose first call is reserved; further calls count as the program reports them."""
         allowance = request.allowance
         if allowance is None:
             return await cli.run(request, witness)

@@ -66,7 +66,7 @@ class CapturedWorkflow:
 
     @property
     def is_proven(self) -> bool:
-        """It has no problems, and its replay asked what was asked."""
+        """The recipe has no problems, and its replay asked what the delegations were asked."""
         return not self.problems and not self.differences
 
 
@@ -225,7 +225,7 @@ async def _ended(engine: Engine, run_id: str) -> "History":
 
 
 def _delegations(history: "History", title: str = "") -> list[RecordedDelegation]:
-    """Those that worked. Raises InvalidUsage for a run with steps of other kinds."""
+    """The delegations of a run that worked. Raises InvalidUsage for a run with steps of other kinds."""
     state, (prompts, _) = history.state, _recorded(history)
     batch = str(state.run_id) if state.plan.name == BATCH else ""
     found = []

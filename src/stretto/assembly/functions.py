@@ -100,7 +100,7 @@ class Functions:
 
 
 class _Tools(Mapping[str, "AnyFunctionTool"]):
-    """Those that were given, and those of packages, looked up when they are asked for."""
+    """The tools that the caller gave, and those of packages, looked up when they are asked for."""
 
     def __init__(self, given: "Mapping[str, AnyFunctionTool]", plugins: Plugins) -> None:
         self._tools = dict(given)
@@ -142,7 +142,7 @@ class _ToolNames(Set[str]):
 
 
 class _ChangingTools(_ToolNames):
-    """Those of them that can change files."""
+    """The names of the tools that can change files."""
 
     def __contains__(self, name: object) -> bool:
         is_added = isinstance(name, str) and name in self._tools

@@ -102,7 +102,7 @@ def place_problems(project: "Project", whose: str) -> list[Problem]:
     return found
 
 
-# For whoever has nothing set up: each line is a way, and the command for it.
+# For a user who has nothing set up: each line is a way, and the command for it.
 _CHOICES = """no key is set, Ollama does not answer, no model is here. The choices:
       export OPENAI_API_KEY=…            or the key of another provider{package}
       stretto models pull qwen2.5-coder  on this machine, 1.1 GB

@@ -129,7 +129,7 @@ class Playbooks:
         return await self._with(lambda library: library.pin(name, False, user_name()))
 
     async def delete(self, name: str) -> "Playbook":
-        """It is used no longer; its folder stays, and `restore` undoes it."""
+        """Stop using a playbook; its folder stays, and `restore` undoes it."""
         check_text(name=name)
         return await self._with(lambda library: library.delete(name, user_name()))
 
@@ -138,7 +138,7 @@ class Playbooks:
         return await self._with(lambda library: library.restore(name, user_name()))
 
     async def audit(self, limit: int = 100, name: str = "") -> "tuple[AuditEntry, ...]":
-        """Who changed what, newest first. `name`: that playbook alone."""
+        """Who changed which playbook, newest first. `name`: that playbook alone."""
         check_number("limit", limit)
         return await self._with(lambda library: tuple(library.store.audit(limit, name)))
 

@@ -241,7 +241,7 @@ class Triggers:
         return await self.show(name)
 
     async def remove(self, name: str) -> None:
-        """Its runs stay. Raises NotFound."""
+        """Remove a trigger; the runs that it started stay. Raises NotFound."""
         await self.show(name)
         await self.with_store(lambda store: store.remove(name))
 

@@ -1,4 +1,4 @@
-"""`stretto doctor`: what this machine has, what it lacks, and a proof that the engine keeps its word."""
+"""`stretto doctor`: what this machine has, what it lacks, and a proof that the engine works here."""
 
 import asyncio
 import shutil

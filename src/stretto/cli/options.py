@@ -4,7 +4,7 @@ import click
 
 
 class CommandGroup(click.Group):
-    """Its help says all that each command is for; click alone would cut that to one line."""
+    """A group whose help says all that each command is for; click alone would cut that to one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

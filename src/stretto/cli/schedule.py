@@ -115,7 +115,7 @@ def add(
 
 
 def _pick_given(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Those that were given; the others have defaults of their own."""
+    """The options that were given; the others have defaults of their own."""
     return {name: options[name] for name in names if options[name] is not None}
 
 

@@ -222,7 +222,7 @@ def _default_home() -> Iterator[Path]:
 
 
 def _inside(project: Path, places: Iterable[Path]) -> Iterator[str]:
-    """Those that lie in the project, by their own path and by where it leads, from it on."""
+    """The folders that lie in the project, by their own path and by where it leads, from it on."""
     for place in places:
         for path in (Path(os.path.abspath(place)), place.resolve()):
             if path != project and path.is_relative_to(project):

@@ -35,7 +35,7 @@ class MapNode(Node, eq=False):
 
 
 class RefusedNode(Node, eq=False):
-    """Its problem is already reported, so nothing more is said about it."""
+    """A value whose problem is already reported, so nothing more is said about it."""
 
 
 def plain(node: Node) -> Json:

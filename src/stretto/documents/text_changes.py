@@ -33,7 +33,7 @@ class Change:
 
 
 def apply_changes(text: str, changes: Iterable[Change]) -> str:
-    """They do not overlap. Of two at one place the first stays the first."""
+    """The changes do not overlap. Of two at one place the first stays the first."""
     pieces, at = [], 0
     for change in sorted(changes, key=lambda each: (each.start, each.end)):
         pieces += [text[at : change.start], change.text]

@@ -97,7 +97,7 @@ class AttemptTimer(_Value, frozen=True, tag="attempt"):
 
 
 class RetryTimer(_Value, frozen=True, tag="retry"):
-    """It is time for the attempt after this one."""
+    """When it fires, the attempt after this one starts."""
 
     attempt: AttemptId
 

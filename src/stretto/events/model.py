@@ -170,7 +170,7 @@ class CommandEnded(_AttemptEvent, frozen=True):
 
 
 class AttemptCancelled(_AttemptEvent, frozen=True):
-    """It was told to stop, and did, or was left behind. What it cost still counts."""
+    """The attempt was told to stop, and did, or was left behind. What it cost still counts."""
 
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()

@@ -185,7 +185,7 @@ def _parse_path(text: str, names_no_file: bool) -> Pattern:
     is_plain = all(isinstance(segment, str) for segment in pattern)
     if is_plain and (names_no_file or not (names and ends_like_file(names[-1]))):
         pattern.append(ANY)  # a plain path is everything below it too
-    # '**/*' is the default of readers and writers and means the same as '**', so both parse alike.
+    # '**/*' is the default of readers and writers and means the same as '**', so both parse to the same glob.
     return (ANY,) if pattern == [ANY, EVERY_NAME] else tuple(pattern)
 
 

@@ -214,7 +214,7 @@ class GoalStore:
                 )
 
     def ask_to_clear(self, id: str, by: str) -> None:
-        """Whoever drives the goal finds it within a second."""
+        """Ask the process that drives the goal to clear it; it looks every second."""
         with changed(self._db, "the goals"):
             self._db.execute(
                 "UPDATE goals SET clear_by = ? WHERE id = ? AND state = ?",
@@ -222,7 +222,7 @@ class GoalStore:
             )
 
     def _holder(self, owner: str | None, boot: str, until: float, renewed_at: float) -> str | None:
-        """Who drives it and may be alive."""
+        """The process that drives the goal, if it may be alive."""
         mine = self._owner
         if owner is None or mine.is_dead(owner):
             return None

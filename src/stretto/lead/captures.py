@@ -428,7 +428,7 @@ def _replace_list(part: _Part, known: _Known) -> Iterator[_Part]:
 
 @lru_cache(maxsize=8)  # one prompt is looked through for every output before it
 def _normal(text: str) -> tuple[list[tuple[int, int]], str]:
-    """Its words with one blank between them; and where each word begins there and in the text."""
+    """The words of the text with one blank between them; and where each word begins there and in the text."""
     starts: list[tuple[int, int]] = []
     words: list[str] = []
     at = 0

@@ -288,7 +288,7 @@ class ChatStore:
         return found if hmac.compare_digest(found.seal, self._mac(found)) else None
 
     def questions(self, turn: str) -> list[CallQuestion]:
-        """Those that nobody has decided."""
+        """The questions that nobody has decided."""
         found = "SELECT * FROM questions WHERE turn = ? AND verdict = '' ORDER BY rowid"
         return [CallQuestion(*row) for row in self._db.execute(found, (turn,))]
 

@@ -67,7 +67,7 @@ _RULES = (
 
 @dataclass(frozen=True, slots=True)
 class ExaminedRecipe:
-    """A recipe as far as it is understood, for whoever is still writing it."""
+    """A recipe as far as it can be read, for an editor in which it is still being written."""
 
     draft: Draft
     edges: Edges

@@ -47,7 +47,7 @@ def step_that_does(
 
 
 def _likeness(one: Plan, step: PlannedStep, other: Plan, twin: PlannedStep) -> float:
-    """That of the least like of their prompts; 0 where others are asked."""
+    """How alike two steps are: as their least similar prompts; 0 where they ask other agents."""
     ours, theirs = _find_questions(one, step), _find_questions(other, twin)
     if step.type != twin.type or [each.agent for each in ours] != [each.agent for each in theirs]:
         return 0.0

@@ -74,7 +74,7 @@ def _described(work: PlannedWorkflow, used: Plan) -> PlannedWorkflow:
 def _agent_name(
     outer: StepId, id: AgentId, taken: Mapping[AgentId, PlannedAgent], used: Plan
 ) -> AgentId:
-    """Its own id where no other agent has it. A timeout that names inputs is another in each step."""
+    """The agent's own id where no other agent has it. A timeout that names inputs is another in each step."""
     agent = used.agents[id]
     is_shared = id == COMMAND_AGENT or (
         "/" not in id and agent.timeout_template is None and taken.get(id, agent) == agent

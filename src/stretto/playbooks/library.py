@@ -117,7 +117,7 @@ class Library:
                 self.store.put(root, path.name, stamps[path.name], read, self.now())
 
     def playbooks(self, *, with_deleted: bool = False) -> list[Playbook]:
-        """Those that count, and broken ones, by name."""
+        """The playbooks that count, and broken ones, by name."""
         found = self.store.every(self._layers)
         counting = list(self._counting(found, with_deleted))
         doubled = _doubled(counting, found)
@@ -163,7 +163,7 @@ class Library:
         return self.named(name)
 
     def delete(self, name: str, by: str = "") -> Playbook:
-        """It is used no longer. Its folder stays, and `restore` undoes it. Raises NotFound."""
+        """Stop using a playbook. Its folder stays, and `restore` undoes it. Raises NotFound."""
         found = self.named(name)
         with self.store.change():
             self.store.set(found.id, deleted_at=self.now())
@@ -192,7 +192,7 @@ class Library:
         return self.named(name)
 
     def count_use(self, names: Iterable[str], by: PlaybookUse | None = None) -> None:
-        """They were given to somebody now. `by`: the step, if it was one."""
+        """Note that these playbooks were given to a step now. `by`: the step, if it was one."""
         wanted = tuple(names)
         used = [each.id for each in self._counting(self.store.every(self._layers, *wanted))]
         with self.store.change():

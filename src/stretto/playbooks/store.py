@@ -270,7 +270,7 @@ class PlaybookStore:
         return [self._playbook(row, roots) for row in rows]
 
     def some(self, ids: Sequence[int], roots: Mapping[str, str]) -> list[Playbook]:
-        """Those of these rows that lie in a root that counts."""
+        """The rows among these that lie in a root that counts."""
         found = f"SELECT {_COLUMNS} FROM playbooks WHERE id IN ({', '.join('?' * len(ids))})"
         rows = self._db.execute(found, tuple(ids)).fetchall()
         return [self._playbook(row, roots) for row in rows if row[1] in roots]

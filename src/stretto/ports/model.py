@@ -125,7 +125,7 @@ class Model(Protocol):
     async def ask(
         self, question: ModelQuestion, hear: Callable[[str], None] = lambda piece: None
     ) -> ModelReply:
-        """`hear` gets the text as it comes; an empty piece says that the model is still at it.
+        """`hear` gets the text as it comes; an empty piece says that the model is still working.
 
         Raises ModelFailed, or StrettoError for what the user must set right. Cancelling stops it.
         """

@@ -158,7 +158,7 @@ class Witness(Protocol):
         ...
 
     def note(self, event: Happening) -> None:
-        """It is journaled soon, with what else happens."""
+        """Have an event journaled soon, with what else happens."""
         ...
 
     async def record(self, event: Happening) -> None:

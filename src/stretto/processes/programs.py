@@ -44,7 +44,7 @@ NOWHERE = Writable()
 
 
 def find_program(name: str, path: str | None = None, writable: Writable = NOWHERE) -> str | None:
-    """Its whole path, or None. `path`: as PATH is written, ours by default. A name with a slash
+    """The program's whole path, or None. `path`: as PATH is written, ours by default. A name with a slash
     must be a whole path."""
     if os.sep in name:
         return name if os.path.isabs(name) and _is_usable(name, writable) else None

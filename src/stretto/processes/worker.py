@@ -28,7 +28,7 @@ class WorkerTooSlow(Exception):
 async def run_worker(
     program: Path, feed: AsyncIterator[bytes], timeout_seconds: float, most_bytes: int
 ) -> tuple[int, bytes]:
-    """Its exit code and what it printed. It is gone when this returns, however it returns."""
+    """The worker's exit code and what it printed. The process is gone when this returns, however it returns."""
     life, ours = os.pipe()
     try:
         command = python.isolated(program, life=life)
@@ -138,7 +138,7 @@ class LineWorker:
             self._stdin.close()
 
     def end(self, grace_seconds: float = 2.0) -> tuple[int, str]:
-        """Its exit code, and all that it printed on stderr."""
+        """The worker's exit code, and all that it printed on stderr."""
         self.ask_to_end()
         try:
             code = self._process.wait(grace_seconds)

@@ -29,7 +29,7 @@ ALL_PRIOR_CONTEXT = "all prior context"
 
 
 def is_all_prior(text: str) -> bool:
-    """These words and nothing else, whatever their case."""
+    """Whether the text is `all prior context` and nothing else, in any case."""
     # The first word is looked at first: prompts are long, and few begin so.
     begins_so = text.lstrip()[:3].casefold() == "all"
     return begins_so and " ".join(text.split()).casefold() == ALL_PRIOR_CONTEXT

@@ -49,7 +49,7 @@ class InstalledPoint(Struct, frozen=True):
 
 @cache
 def own_points(group: PluginGroup) -> Mapping[str, InstalledPoint]:
-    """Those of Stretto itself. Raises InvalidConfig where its metadata does not have them all."""
+    """The entry points of Stretto itself. Raises InvalidConfig where its metadata does not have them all."""
     points = next(_packages((str(_PACKAGE.parent), *sys.path), "stretto"), ())
     found = {point.name: point for point in points if point.group == group}
     if missing := sorted(_expected(group) - set(found)):
@@ -73,7 +73,7 @@ def _expected(group: PluginGroup) -> Set[str]:
 
 
 def other_points() -> Iterator[InstalledPoint]:
-    """Those of all other packages, in the order of sys.path."""
+    """The entry points of all other packages, in the order of sys.path."""
     for points in _packages(sys.path):
         yield from (each for each in points if each.package != "stretto")
 

@@ -202,7 +202,7 @@ def _ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | No
 
 
 def _open_steps(plan: "Plan") -> "list[PlannedStep]":
-    """Those that start without a person."""
+    """The steps that start without a person."""
     gates = [f"{step.id}/" for step in plan.steps if step.is_gated]
     return [
         step

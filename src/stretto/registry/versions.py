@@ -113,7 +113,7 @@ class Versions:
 
 
 def _key(file: Path) -> str:
-    """Its path as a text: a name of a file may hold bytes that are none."""
+    """The recipe's path as text: a file's name may hold bytes that are no text."""
     return str(file).encode("utf-8", "backslashreplace").decode()
 
 

@@ -50,7 +50,7 @@ def _last(state: RunState) -> StepState | None:
 
 
 def _counts(step: StepState) -> bool:
-    """It began, or it failed before that: a person rejected it, or its time ran out. A workflow step
+    """Whether the step counts: it began, or it failed before that: a person rejected it, or its time ran out. A workflow step
     that began took the time of the steps in it."""
     if step.started_at is not None:
         return step.inner is None or not any(map(_counts, step.inner.steps.values()))
@@ -85,7 +85,7 @@ def _what_let_start(
 
 
 def _befores(state: RunState, step: StepState) -> Iterator[StepState]:
-    """Those that end before it starts; for a workflow step, the steps in it."""
+    """The steps that end before this one starts; for a workflow step, the steps in it."""
     holder = step.recipe.holder
     if not step.planned.edges and holder is not None:
         yield from _befores(state, holder)

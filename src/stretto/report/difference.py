@@ -156,7 +156,7 @@ def _is_reused(step: StepReport) -> bool:
 
 
 def _models(step: StepReport) -> str:
-    """Those that answered."""
+    """The models that answered."""
     return ", ".join(dict.fromkeys(each.model for each in step.attempts if each.model))
 
 
@@ -250,7 +250,7 @@ def _diff(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _shorten_line(line: str) -> str:
-    """Its blanks stay: they may be what differs."""
+    """Cut a line, with its blanks as they are: they may be what differs."""
     return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} …"
 
 

@@ -153,7 +153,7 @@ class StepReport:
 
     @property
     def playbooks(self) -> tuple[str, ...]:
-        """Those that influenced it, by name."""
+        """The playbooks that the step was given, by name."""
         return tuple(dict.fromkeys(name for each in self.attempts for name in each.playbooks))
 
     @property

@@ -91,7 +91,7 @@ def _texts(
 def _playbooks(
     state: RunState, part: PartState, agent: PlannedAgent, model: str | None
 ) -> tuple[list[LearnedSkill], list[LearnedSkill]]:
-    """Those that are given in full, and those that are only named."""
+    """The playbooks that are given in full, and those that are only named."""
     brief, known = part.brief, state.plan.playbooks
     if not is_asked(model):
         return [], []

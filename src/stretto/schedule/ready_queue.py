@@ -53,7 +53,7 @@ class ReadyQueue:
         heappush(self._wanting, (self._slots.get(step, 0), step))
 
     def forget(self, step: int) -> None:
-        """It wants one less."""
+        """The step wants one slot less."""
         left = self._wants[step] - 1
         if left:
             self._wants[step] = left

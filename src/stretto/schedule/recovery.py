@@ -93,7 +93,7 @@ def doubt(
     failure: FailureReason,
     usage: Usage,
 ) -> None:
-    """It is not known what the attempt has done: run it again, ask a person, or fail."""
+    """What the attempt has done is not known: run it again, ask a person, or fail."""
     if not close_attempt(transition, step, attempt, "in_doubt", usage):
         return
     attempt.failure = failure

@@ -286,7 +286,7 @@ class StepState(Struct, eq=False):
 
     @property
     def is_merge_held(self) -> bool:
-        """Its change is kept, and a person is asked whether it is merged."""
+        """Whether the step's change is kept, and a person is asked whether it is merged."""
         return self.pending is not None and self.question != "" and not self.is_merge_allowed
 
     @property

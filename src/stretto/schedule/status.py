@@ -30,7 +30,7 @@ def step_word(
 
 
 def _word_of_workflow(inner: RecipeState) -> StepWord:
-    """It waits where only a person can let one of its steps go on, as a run does."""
+    """A workflow step waits where only a person can let one of its steps go on, as a run does."""
     begun = [
         step_word(each)
         for each in inner.steps.values()

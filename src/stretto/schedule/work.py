@@ -463,7 +463,7 @@ def _describe(value: Json | Missing) -> str:
 
 
 def _begin_workflow(transition: Transition, step: StepState, work: PlannedWorkflow) -> None:
-    """Its own steps may start as soon as its inputs fit."""
+    """The steps inside a workflow step may start as soon as its inputs fit."""
     inner = step.inner
     assert inner is not None
     inputs = given_inputs(step, work)

@@ -84,7 +84,7 @@ class McpCalls:
         )
 
     async def recipes(self) -> list[Recipe]:
-        """Those that can run, by name."""
+        """The saved recipes that can run, by name."""
         project = self._stretto.project
         if not project.settings.are_workflows_served:
             return []

@@ -131,7 +131,7 @@ def _names(project: Project, in_use: str | None) -> dict[str, Any]:
 
 
 def _folders(project: Project) -> dict[str, str]:
-    """Those right below the workspace, to begin a set with."""
+    """The folders right below the workspace, to begin a set with."""
     try:
         with os.scandir(project.settings.project) as entries:
             found = [

@@ -58,7 +58,7 @@ class NoticeStore:
         return new
 
     def owed(self, now: float) -> list[Notice]:
-        """Those to be sent now, oldest first."""
+        """The notices to be sent now, oldest first."""
         sql = """
             SELECT run_id, step, key, about, channel, text, tries FROM notices
             WHERE sent_at IS NULL AND next_at <= ? AND tries < ? ORDER BY at LIMIT ?

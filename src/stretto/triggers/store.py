@@ -172,7 +172,7 @@ class TriggerStore:
         fires: Iterable[TriggerFire],
         decided_until: float | None = None,
     ) -> list[TriggerFire]:
-        """Those of the fires that were not on record, which are on record now."""
+        """Put the fires on record; returns those that were not there before."""
         with changed(self.db, "the triggers"):
             if self._is_gone(name):
                 return []

@@ -29,7 +29,7 @@ def is_function(model: str | None) -> TypeGuard[str]:
 
 
 def is_local(model: str) -> bool:
-    """It runs on this machine and costs nothing."""
+    """Whether the model runs on this machine and costs nothing."""
     return model == EMBEDDED_MODEL or model.startswith(LOCAL_MODEL)
 
 

@@ -43,7 +43,7 @@ class _Side(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its name as an object of git."""
+        """The content's name as an object of git."""
         if self.entry is None:
             return _NOTHING
         header = b"blob %d\0" % len(self.content)

@@ -151,7 +151,7 @@ def is_secret_by_folder(names: Sequence[str]) -> bool:
 
 
 def select_secret_globs(globs: Iterable[Glob]) -> tuple[Glob, ...]:
-    """Those that ask for secrets: read as a path, the glob itself is one."""
+    """The globs that ask for secrets: read as a path, the glob itself is one."""
     return tuple(glob for glob in globs if is_secret(glob.text.rstrip("/").split("/")))
 
 

@@ -272,7 +272,7 @@ class HttpClient:
 
 
 class _Clients:
-    """Those of one event loop."""
+    """The connections of one event loop."""
 
     def __init__(self) -> None:
         self._by_origin: dict[tuple[str, str, int], HttpClient] = {}

@@ -116,7 +116,7 @@ class Board:
         return View(self._head, rows, +hidden, asking)
 
     def _last_view(self, room: int) -> View:
-        """Those that failed or were stopped, first."""
+        """The steps that failed or were stopped come first."""
         at_work = chain.from_iterable(self._active.values())
         wanted = chain(self._failed, at_work, reversed(self._done))
         rows = [self._rows[id] for id in islice(wanted, room)]

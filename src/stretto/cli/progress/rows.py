@@ -117,7 +117,7 @@ def one_line(text: str) -> str:
 
 
 def join_pieces(*pieces: str) -> str:
-    """Those that say something."""
+    """The pieces that are not empty, with commas."""
     return ", ".join(piece for piece in pieces if piece)
 
 

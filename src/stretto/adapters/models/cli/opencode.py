@@ -92,7 +92,7 @@ def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
 
 
 def _read_call(id: str, tool: str, part: dict[str, Json]) -> Iterator[AgentEvent]:
-    """It tells of a call once it has ended."""
+    """opencode reports a tool call once the call has ended."""
     state = object_at(part, "state")
     yield CallStarted(id, tool, object_at(state, "input"))
     is_ok = text_at(state, "status") != "error"

@@ -183,7 +183,7 @@ def is_own_file(model: str) -> bool:
 
 
 def own_file(model: str, may_name_a_file: bool) -> Loadable:
-    """Its hash is not known, so only the user may name it: by a flag, or in the user's settings."""
+    """A file of weights that the user has. Its hash is not known, so only the user may name it: by a flag, or in the user's settings."""
     if not may_name_a_file:
         hint = "name it with --model, or in your own stretto.yaml"
         raise PermissionDenied(f"a project cannot choose a file of weights ({model})", hint=hint)
