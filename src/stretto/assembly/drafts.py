@@ -130,7 +130,7 @@ async def drafted(project: Project, report: "Report") -> DraftedRecipe:
     verdict = step.validation if isinstance(step.validation, dict) else {}
     text = str(verdict.get("recipe") or "")
     words = str(report.inputs.get("words", ""))
-    rounds = sum(each.part.startswith("try.") for each in step.attempts if each.number == 1)
+    rounds = sum(each.agent == DRAFTER for each in step.attempts if each.number == 1)
     found = DraftedRecipe(report.run_id, words, text, rounds=rounds)
     return await asyncio.to_thread(examined, project, found, text)
 

@@ -21,7 +21,7 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.problems.render import as_text
 from stretto.recipe.model import Agent
-from stretto.templates.json_text import MISSING, find_json
+from stretto.templates.json_text import FENCE, MISSING, find_json
 from stretto.text.short import listed
 from stretto.text.visible import one_line
 from stretto.vocabulary.json_value import Json
@@ -43,7 +43,6 @@ _SHORT_GUIDE = """\
 You plan work for agents. Answer with JSON: a short name, and the steps in the order in which they are done.
 For each step choose the agent that fits, and say in one sentence what that agent is to do. Name in it what the
 work is about. Each agent is told what the one before it gave."""
-_FENCE = re.compile(r"(?ms)^[ \t]*```[ \t]*(\w*)[^\n`]*\n(.*?)^[ \t]*```")
 _OPEN_FENCE = re.compile(r"\A\s*```[ \t]*\w*[ \t]*\n")
 _BEGINNING = re.compile(r"(?m)^(?:name|workflow|description|version|inputs|agents|steps):")
 _KEYS = ("steps", "workflow")
@@ -210,7 +209,7 @@ def _bodies(answer: str) -> Iterator[str]:
     """Where a recipe may be: in a fence, else in all of it, else from its first key on."""
     answer = answer.replace("\r\n", "\n")
     # A fence may stand in a list, where all of its lines are indented.
-    yield from (dedent(fence[2]) for fence in islice(_FENCE.finditer(answer), _MOST_FENCES))
+    yield from (dedent(fence[2]) for fence in islice(FENCE.finditer(answer), _MOST_FENCES))
     # The last fence of an answer that was cut off is never closed.
     whole = _OPEN_FENCE.sub("", answer)
     if whole.lstrip().startswith("{"):

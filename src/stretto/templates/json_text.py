@@ -50,7 +50,7 @@ DEEPEST_JSON = 100
 
 # The closing fence stands on its own line: inside JSON a line break is escaped, so backticks in
 # a text never end the fence around it.
-_FENCE = re.compile(r"(?ms)^[ \t]*```[ \t]*(\w*)[^\n`]*\n(.*?)^[ \t]*```")
+FENCE = re.compile(r"(?ms)^[ \t]*```[ \t]*(\w*)[^\n`]*\n(.*?)^[ \t]*```")
 _BEGINNING = re.compile(r'\{[ \t\n\r]*+["}]|\[[ \t\n\r]*+[\[\]{"0-9tfn-]')
 _BRACKET = re.compile(r"[\[\]{}]")
 # A list of numbers in prose cites, and `- [ ]` is a box to tick, unless it has a line to itself or
@@ -83,7 +83,7 @@ def read_json(text: str) -> Json | NoJson:
 
 
 def _in_fence(text: str) -> Json | NoJson | Missing:
-    fences = [(fence[1].lower(), fence[2]) for fence in islice(_FENCE.finditer(text), _MOST_FENCES)]
+    fences = [(fence[1].lower(), fence[2]) for fence in islice(FENCE.finditer(text), _MOST_FENCES)]
     marked = [_parse(body) for mark, body in fences if mark == "json"]
     plain = [_parse(body) for mark, body in fences if mark != "json"]
     # A lone word or number in an unmarked fence is code or a quotation, not an answer.
