@@ -32,13 +32,15 @@ interface Props {
   choose: (step: string, line?: number) => void
   edit: (edit: StepEdit) => Promise<boolean>
   isBusy: boolean
+  isOld: boolean // the text cannot be read now, and this is the graph from before
+  toText: (line: number) => void
   // What a new step's text could refer to, if it were added.
   references: (edit: StepEdit) => Promise<ReferencesHere>
 }
 
 type Shown = Box<OutlineStep & { needs: string[] }>
 
-export function Builder({ outline, chosen, choose, edit, isBusy, references }: Props): JSX.Element {
+export function Builder({ outline, chosen, choose, edit, isBusy, isOld, toText, references }: Props): JSX.Element {
   const [asked, setAsked] = useState<Asked>()
   const [isWhole, setWhole] = useState(false)
   const focus = useRef('') // the step that gets the focus once it is drawn
@@ -58,7 +60,7 @@ export function Builder({ outline, chosen, choose, edit, isBusy, references }: P
     if (id) choose(id)
   }
   return (
-    <section class="builder" aria-label="Graph of the steps">
+    <section class={`builder ${isOld ? 'old' : ''}`} aria-label="Graph of the steps">
       <div class="bar snug">
         <button type="button" onClick={() => setAsked({ what: 'add', step: step?.id ?? '' })}>Add a step</button>
         <button type="button" disabled={!step} onClick={() => setAsked({ what: 'rename', step: chosen })}>Rename</button>
@@ -73,8 +75,9 @@ export function Builder({ outline, chosen, choose, edit, isBusy, references }: P
           <button type="button" class="small" onClick={() => setWhole(!isWhole)}>{isWhole ? 'Fold them' : 'Show every step'}</button>
         </p>
       ) : null}
+      {isOld ? <p class="quiet small" role="status">The text cannot be read now. This is the graph from before.</p> : null}
       <Canvas outline={outline} isFolded={isLarge && !isWhole} chosen={chosen} choose={choose} edit={edit} keys={keys} focus={focus} />
-      {step ? <Waits key={step.id} step={step} outline={outline} edit={edit} isBusy={isBusy} /> : <p class="quiet small">Choose a step to change it. Drag from the dot below a step to another one to let that one wait for it. Keys on a step: A adds, D duplicates, F2 renames, Delete removes.</p>}
+      {step ? <Waits key={step.id} step={step} outline={outline} edit={edit} isBusy={isBusy} toText={toText} /> : <p class="quiet small">Choose a step to change it. Drag from the dot below a step to another one to let that one wait for it. Keys on a step: A adds, D duplicates, F2 renames, Delete removes.</p>}
     </section>
   )
 }
@@ -138,7 +141,7 @@ function Canvas({ outline, isFolded, chosen, choose, edit, keys, focus }: Canvas
           const at = layout.nodes.get(box.id)
           if (!at) return null
           return (
-            <g key={box.id} data-step={box.id} role="button" tabIndex={0} aria-pressed={chosen === box.id} aria-label={spoken(box, faulty.has(box.id))} class={`node ${chosen === box.id ? 'chosen' : ''} ${drag?.over === box.id && drag.from !== box.id ? 'target' : ''} ${faulty.has(box.id) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
+            <g key={box.id} data-step={box.id} role="button" tabindex={0} aria-pressed={chosen === box.id} aria-label={spoken(box, faulty.has(box.id))} class={`node ${chosen === box.id ? 'chosen' : ''} ${drag?.over === box.id && drag.from !== box.id ? 'target' : ''} ${faulty.has(box.id) ? 'bad' : ''}`} transform={`translate(${at.x} ${at.y})`}
               onClick={() => choose(box.id, box.line ?? undefined)} onFocus={() => chosen === box.id || choose(box.id)} onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ' ? (event.preventDefault(), choose(box.id, box.line ?? undefined)) : keys(event))}>
               <rect width={at.width} height={at.height} rx="7" />
               <text x="12" y="20">{shortened(nameOf(box), LONGEST)}</text>
@@ -184,12 +187,12 @@ function sizeOf(box: Shown): { id: string; width: number; height: number } {
 
 const WHY: Record<string, string> = { reference: 'uses its output', 'listed before': 'listed before it', routed: 'chosen by it', context: 'all prior context' }
 
-function Waits({ step, outline, edit, isBusy }: { step: OutlineStep; outline: Outline; edit: Props['edit']; isBusy: boolean }): JSX.Element {
+function Waits({ step, outline, edit, isBusy, toText }: Pick<Props, 'outline' | 'edit' | 'isBusy' | 'toText'> & { step: OutlineStep }): JSX.Element {
   const [next, setNext] = useState('')
   const others = outline.steps.filter((each) => each.id !== step.id && !each.id.startsWith('#') && !step.depends_on.some((before) => before.step === each.id))
   return (
     <div class="card waits">
-      <h2 class="small-head">{step.id}</h2>
+      <div class="bar between"><h2 class="small-head">{step.id} <span class="quiet small">{subOf(step)}</span></h2>{step.line ? <button type="button" class="small" onClick={() => toText(step.line!)}>Edit its text</button> : null}</div>
       <div class="bar snug">
         <span class="quiet small">waits for</span>
         {step.depends_on.length ? null : <span class="small">nothing</span>}
@@ -234,7 +237,7 @@ function Ask({ asked, outline, edit, isBusy, references, done }: AskProps): JSX.
     <form class="card" aria-label={HEADS[asked.what]} onSubmit={send} onKeyDown={(event) => event.key === 'Escape' && done()}>
       <h2 class="small-head">{asked.what === 'add' ? 'A new step' : `${HEADS[asked.what]} ${asked.step}`}</h2>
       <div class="fields">
-        <Field label="Its name" note="letters, digits, - _">{(field) => <input id={field} ref={first} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setId(event.currentTarget.value)} />}</Field>
+        <Field label="Its name" note="letters, digits, hyphens">{(field) => <input id={field} ref={first} value={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setId(event.currentTarget.value)} />}</Field>
         {asked.what === 'add' ? <Field label="Agent">{(field) => <select id={field} value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>{outline.agents.map((each) => <option key={each.id} value={each.id}>{each.id}{each.about ? ` · ${shortened(each.about, 40)}` : ''}</option>)}</select>}</Field> : null}
       </div>
       {asked.what === 'add' ? (

@@ -1,9 +1,10 @@
 // The text editor, loaded only where the text of a workflow is shown.
 import { acceptCompletion, autocompletion, closeBrackets, type Completion, type CompletionContext, completionKeymap, type CompletionResult, startCompletion } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, redo, redoDepth, undo, undoDepth } from '@codemirror/commands'
+import { defaultKeymap, history, historyKeymap, indentWithTab, redo, redoDepth, undo, undoDepth } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
+import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from '@codemirror/search'
 import { EditorState } from '@codemirror/state'
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
@@ -21,7 +22,7 @@ const COLOURS = HighlightStyle.define([
 const THEME = EditorView.theme({
   '&': { border: '1px solid var(--line)', borderRadius: '8px', backgroundColor: 'var(--raised)', color: 'var(--ink)', maxHeight: 'var(--editor-height, 34rem)', overflow: 'hidden' },
   '.cm-scroller': { overflow: 'auto', fontFamily: 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace', fontSize: '13px', lineHeight: '1.55' },
-  '.cm-content': { caretColor: 'var(--ink)', padding: '8px 0' },
+  '.cm-content': { caretColor: 'var(--ink)', padding: '8px 0', minHeight: 'var(--text-height, 0)' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)' },
   '.cm-gutters': { backgroundColor: 'var(--sunken)', color: 'var(--soft)', border: '0', borderRight: '1px solid var(--line)' },
   '.cm-activeLine': { backgroundColor: 'color-mix(in srgb, var(--accent) 6%, transparent)' },
@@ -36,6 +37,16 @@ const THEME = EditorView.theme({
   '.cm-diagnostic-warning': { borderLeftColor: 'var(--warn)' },
   '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)', textUnderlineOffset: '3px' },
   '.cm-lintRange-warning': { backgroundImage: 'none', textDecoration: 'underline wavy var(--warn)', textUnderlineOffset: '3px' },
+  '.cm-panels': { backgroundColor: 'var(--sunken)', color: 'var(--ink)', zIndex: '5' },
+  '.cm-panels.cm-panels-top': { borderBottom: '1px solid var(--line)' },
+  '.cm-panel.cm-search': { padding: '6px 28px 6px 8px', fontFamily: 'system-ui, sans-serif' },
+  '.cm-panel.cm-search label': { fontSize: '13px', display: 'inline-flex', alignItems: 'center', minHeight: '24px' },
+  '.cm-panel.cm-search [name=close]': { color: 'var(--ink)', minWidth: '24px', minHeight: '24px', fontSize: '16px' },
+  '.cm-textfield': { backgroundColor: 'var(--raised)', color: 'var(--ink)', border: '1px solid var(--soft)', borderRadius: '6px', fontSize: '13px', padding: '3px 6px' },
+  '.cm-button': { backgroundImage: 'none', backgroundColor: 'var(--raised)', color: 'var(--ink)', border: '1px solid var(--line)', borderRadius: '6px', fontSize: '13px', padding: '3px 8px' },
+  '.cm-searchMatch': { backgroundColor: 'color-mix(in srgb, var(--warn) 25%, transparent)' },
+  '.cm-searchMatch.cm-searchMatch-selected': { outline: '2px solid var(--warn)' },
+  '.cm-selectionMatch': { backgroundColor: 'color-mix(in srgb, var(--accent) 12%, transparent)' },
   '.cm-gutter-lint': { width: '1.1em' },
   '.cm-lint-marker': { content: 'none', width: '.9em', textAlign: 'center', fontWeight: '700', color: 'var(--bad)' },
   '.cm-lint-marker-error::before': { content: '"✗"' },
@@ -65,11 +76,12 @@ export interface Knowledge {
 export interface TextEditor {
   text: () => string
   // The same text with the smallest change that makes it so; one step of the history.
-  become: (text: string) => void
+  become: (text: string, isShown?: boolean) => void // `isShown`: the place of the change is scrolled to
   insert: (text: string) => void
   show: (problems: Problem[], warnings: Problem[]) => void
   reveal: (line: number, column?: number) => void
   place: () => { line: number; column: number; braces: boolean }
+  find: () => void
   undo: () => void
   redo: () => void
   depth: () => { undo: number; redo: number }
@@ -88,10 +100,10 @@ export function open(parent: HTMLElement, text: string, changed?: (text: string)
   const state = EditorState.create({
     doc: text,
     extensions: [
-      lineNumbers(), lintGutter(), bracketMatching(), yaml(), syntaxHighlighting(COLOURS), THEME, ...writing,
+      lineNumbers(), lintGutter(), bracketMatching(), search({ top: true }), highlightSelectionMatches(), yaml(), syntaxHighlighting(COLOURS), THEME, ...writing,
       knows ? autocompletion({ override: [(context) => offer(context, knows)], activateOnTyping: true, icons: false }) : [],
       // Tab leads out of the editor, unless a list of words is open.
-      keymap.of([{ key: 'Tab', run: acceptCompletion }, ...completionKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap]),
+      keymap.of([{ key: 'Tab', run: acceptCompletion }, ...completionKeymap, ...searchKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap, ...(changed ? [indentWithTab] : [])]),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': 'Text of the workflow' }),
     ],
@@ -104,7 +116,12 @@ function handleOf(view: EditorView): TextEditor {
   const now = (): string => view.state.doc.toString()
   return {
     text: now,
-    become: (text) => text !== now() && view.dispatch({ changes: change(now(), text), userEvent: 'input' }),
+    become: (text, isShown = false) => {
+      if (text === now()) return
+      const changes = change(now(), text)
+      const end = changes.from + changes.insert.trimEnd().length
+      view.dispatch({ changes, userEvent: 'input', ...(isShown ? { selection: { anchor: end }, effects: EditorView.scrollIntoView(end, { y: 'center' }) } : {}) })
+    },
     insert: (text) => {
       view.dispatch(view.state.replaceSelection(text))
       view.focus()
@@ -115,6 +132,7 @@ function handleOf(view: EditorView): TextEditor {
       view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) })
     },
     place: () => placeOf(view.state),
+    find: () => void openSearchPanel(view),
     undo: () => void undo(view),
     redo: () => void redo(view),
     depth: () => ({ undo: undoDepth(view.state), redo: redoDepth(view.state) }),

@@ -12,7 +12,7 @@ export interface DryRun {
 export function DryRunView({ plan }: { plan: DryRun }): JSX.Element {
   return (
     <>
-      <p>{count(plan.summary.max_delegations, 'delegation')} and {count(plan.summary.max_model_calls, 'model call')} at the most, {plan.summary.max_concurrency} side by side.</p>
+      <p>{count(plan.summary.max_delegations, 'delegation')} and {count(plan.summary.max_model_calls, 'model call')} at the most, up to {plan.summary.max_concurrency} side by side.</p>
       <p class="quiet small">{count(plan.waves.length, 'wave')} when every step takes equally long:</p>
       <ol class="waves">{plan.waves.map((wave) => <li>{wave.map((id) => <a class="chip" href={`#step-${id}`} key={id} onClick={() => document.getElementById(`step-${id}`)?.setAttribute('open', '')}>{id}</a>)}</li>)}</ol>
       {plan.would_run.map((step) => (

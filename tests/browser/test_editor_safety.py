@@ -48,7 +48,11 @@ def test_three_steps_are_built_tried_saved_and_run_by_keys_alone(
         page.get_by_label("Its name").fill("trio")
         page.keyboard.press("Enter")
         expect(page.locator("[data-step=first]")).to_be_visible(timeout=PATIENCE)
-        press(page, "first: researcher")
+        page.get_by_role("button", name="Add a step").focus()
+        page.keyboard.press("Tab")  # what cannot be done without a chosen step is skipped
+        expect(page.locator("[data-step=first]")).to_be_focused()
+        name = "first: researcher, waits for nothing"
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_focused()
         page.keyboard.press("a")
         expect(page.get_by_label("Its name")).to_be_focused()
         page.keyboard.type("write")
@@ -72,6 +76,8 @@ def test_three_steps_are_built_tried_saved_and_run_by_keys_alone(
         page.get_by_label("It waits for write").press("Space")
         press(page, "Add it")
         expect(page.locator("[data-step=check]")).to_be_focused(timeout=PATIENCE)
+        name = "write: writer, waits for first"
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_visible()
         page.get_by_label("Let it wait for another step").select_option("write")
         press(page, "Wait for it")
         expect(page.get_by_text("no problems")).to_be_visible(timeout=PATIENCE)
@@ -325,24 +331,31 @@ def large(many: int) -> str:
     return f"name: large\nsteps:\n  - {{id: s0, subagent: writer, prompt: x}}\n{steps}"
 
 
-# How long the page was busy in each frame while keys were pressed, by its own clock.
-FRAMES = """() => new Promise((done) => {
-  const gaps = []; let last = performance.now(); let left = 120
-  const frame = (now) => { gaps.push(now - last); last = now; if (--left && !window.enough) requestAnimationFrame(frame); else done(gaps) }
+# The gaps between the frames that the page draws, by its own clock.
+RECORD = """() => {
+  window.gaps = []
+  let last = performance.now()
+  const frame = (now) => { window.gaps.push(now - last); last = now; requestAnimationFrame(frame) }
   requestAnimationFrame(frame)
-})"""
-TYPED = """(words) => {
-  const content = document.querySelector('.editor').shadowRoot.querySelector('.cm-content')
-  content.focus()
-  const times = []
-  for (const letter of words) {
-    const start = performance.now()
-    document.execCommand('insertText', false, letter)
-    document.body.getBoundingClientRect() // the layout that the key made necessary
-    times.push(performance.now() - start)
-  }
-  return times.sort((a, b) => a - b)
 }"""
+WORDS = "# some words that somebody types"
+
+
+def cost_of_a_key(page: Page) -> tuple[float, int]:
+    """How many milliseconds the page works for a key, and how many of the frames came late."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def busy() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    page.evaluate(RECORD)
+    before = busy()
+    page.keyboard.type(WORDS, delay=60)
+    page.wait_for_timeout(1500)  # and what follows once the keys have rested
+    milliseconds = 1000 * (busy() - before) / len(WORDS)
+    return milliseconds, page.evaluate("window.gaps.filter((gap) => gap > 50).length")
 
 
 def test_above_three_hundred_steps_the_graph_is_folded_and_a_key_costs_as_in_a_small_file(
@@ -355,8 +368,7 @@ def test_above_three_hundred_steps_the_graph_is_folded_and_a_key_costs_as_in_a_s
             text_of(page)
             page.keyboard.press("Control+Home")
             page.wait_for_timeout(1500)
-            times = page.evaluate(TYPED, "# some words that somebody types")
-            cost[name] = times[len(times) // 2]
+            cost[name] = cost_of_a_key(page)
         assert page.locator("[data-step]").count() < 100
         expect(page.get_by_text("1000 steps, those that are alike shown as one.")).to_be_visible()
         page.get_by_label("Go to a step").select_option("s777")
@@ -368,8 +380,8 @@ def test_above_three_hundred_steps_the_graph_is_folded_and_a_key_costs_as_in_a_s
         expect(page.locator("[data-step=named]")).to_be_visible(timeout=PATIENCE)
         page.get_by_role("button", name="Show every step").click()
         expect(page.locator("[data-step]")).to_have_count(1000, timeout=PATIENCE)
-        print("ms a key:", cost)
-        assert cost["large"] < 10 * cost["plain"] + 4
+        print("milliseconds a key, late frames:", cost)
+        assert cost["large"][0] < 5 * cost["plain"][0]
         assert site.errors == []
 
 

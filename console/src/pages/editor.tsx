@@ -65,8 +65,13 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
   }
   const choose = (step: string, line?: number): void => (graph.choose(step), line ? editor.current?.reveal(line) : undefined)
   const references = (edit: StepEdit): Promise<ReferencesHere> => referencesOf(latest.current, file, edit)
+  const drawn = useRef<Outline>() // the last text that could be read: a graph that goes and comes as one types is of no use
+  if (outline.value?.steps.length) drawn.current = outline.value
+  const now = outline.value
+  const graphed = now && !now.steps.length && now.problems.length ? (drawn.current ?? now) : now
+  const toText = (line: number): void => (editor.current?.reveal(line), editor.current?.focus())
   // The same element for the same graph: a key that is typed draws the text, and not a thousand boxes.
-  const builder = useMemo(() => (outline.value ? <Builder outline={outline.value} chosen={graph.chosen} isBusy={graph.isBusy} edit={graph.edit} choose={choose} references={references} /> : <p class="quiet">Reading the text …</p>), [outline.value, graph.chosen, graph.isBusy])
+  const builder = useMemo(() => (graphed ? <Builder outline={graphed} isOld={graphed !== now} chosen={graph.chosen} isBusy={graph.isBusy} edit={graph.edit} choose={choose} toText={toText} references={references} /> : <p class="quiet">Reading the text …</p>), [now, graph.chosen, graph.isBusy])
   return (
     <div onKeyDown={keys}>
       {saved ? null : <Title page={`New: ${name}`}>New workflow: {name}</Title>}
@@ -74,6 +79,7 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
         <div class="bar snug">
           <button type="button" onClick={() => editor.current?.undo()} title="Ctrl+Z" aria-keyshortcuts="Control+Z">Undo</button>
           <button type="button" onClick={() => editor.current?.redo()} title="Ctrl+Y" aria-keyshortcuts="Control+Y">Redo</button>
+          <button type="button" onClick={() => editor.current?.find()} title="Ctrl+F" aria-keyshortcuts="Control+F">Find</button>
           <button type="button" onClick={() => setAsked('variable')}>Insert a variable</button>
         </div>
         <div class="bar snug">
@@ -91,6 +97,7 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
       <div class="editing">
         <div>
           <TextBox editor={editor} text={shown} changed={setShown} file={file} outline={outline.value} />
+          <p class="quiet small hint">Tab indents; Esc and then Tab leaves the text. Ctrl+Space offers what fits.</p>
           <ProblemList outline={outline.value} show={(problem) => (editor.current?.reveal(problem.line ?? 1, problem.column ?? 1), editor.current?.focus())} />
         </div>
         <div>
@@ -169,7 +176,7 @@ function useGraphEdits(editor: { current?: TextEditor | undefined }, latest: { c
       })
       if (refused) return setUsers({ step: 'step' in change ? change.step : '', error: refused })
       if (latest.current.shown !== sent) throw new ApiError(0, 'changed', 'The text was changed meanwhile, so the graph was not. Do it again.')
-      editor.current?.become(new WrittenText(recipe).shown)
+      editor.current?.become(new WrittenText(recipe).shown, true)
       announce(DONE[change.do])
       reload()
     })

@@ -57,7 +57,7 @@ export function SaveAs({ name, text, close }: { name: string; text: string; clos
   return (
     <Dialog title="Save as another workflow" close={close}>
       <form onSubmit={save}>
-        <Field label="Its name" note="letters, digits, - and _">{(id) => <input id={id} value={as} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setAs(event.currentTarget.value)} />}</Field>
+        <Field label="Its name" note="letters, digits, hyphens, underscores">{(id) => <input id={id} value={as} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setAs(event.currentTarget.value)} />}</Field>
         {action.error ? <Failure error={action.error} next={action.error.kind === 'changed' ? <p>There is a workflow of this name already: choose another one.</p> : null} /> : null}
         <p class="bar"><button class="main" disabled={action.isBusy || !as}>Save it</button><button type="button" onClick={close}>Cancel</button></p>
       </form>

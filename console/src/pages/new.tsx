@@ -79,7 +79,7 @@ function Choose(): JSX.Element {
       <div class="overview">
         <form onSubmit={next}>
           <h2 class="first">Write it</h2>
-          <Field label="Its name" note="letters, digits, - and _">{(id) => <input id={id} class="wide" value={name} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setName(event.currentTarget.value)} />}</Field>
+          <Field label="Its name" note="letters, digits, hyphens, underscores">{(id) => <input id={id} class="wide" value={name} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" onInput={(event) => setName(event.currentTarget.value)} />}</Field>
           <fieldset><legend>From scratch</legend><ul class="plain">{Object.entries(BLANK_ABOUT).map(([value, about]) => choice(value, about))}</ul></fieldset>
           <fieldset><legend>From a template</legend><Loaded from={templates}>{({ templates: all }) => <ul class="plain">{all.map((each) => choice(each.template, each.description))}</ul>}</Loaded></fieldset>
           <p class="bar"><button class="main" disabled={!name}>Open the editor</button><span class="quiet small">Nothing is saved before you say so.</span></p>

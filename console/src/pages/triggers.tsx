@@ -202,7 +202,7 @@ function Edit({ before, done }: { before: Trigger | undefined; done: (made?: { n
       <h2 class="first">{before ? `Edit ${before.name}` : 'New trigger'}</h2>
       {before ? null : <fieldset class="kinds"><legend class="visually-hidden">What starts it</legend>{(Object.keys(KINDS) as Kind[]).map((kind) => <label class="choice" key={kind}><input type="radio" name="kind" checked={form.kind === kind} onChange={() => set({ kind, overlap: { schedule: 'skip', webhook: 'allow', folder: 'queue' }[kind] })} /><span><strong>{KINDS[kind][0]}</strong><br /><span class="quiet small">{KINDS[kind][1]}</span></span></label>)}</fieldset>}
       <div class="fields">
-        {before ? null : <Field label="Its name" note="letters, digits, - and _">{(id) => <input id={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" value={form.name} onInput={(event) => set({ name: event.currentTarget.value })} />}</Field>}
+        {before ? null : <Field label="Its name" note="letters, digits, hyphens, underscores">{(id) => <input id={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" value={form.name} onInput={(event) => set({ name: event.currentTarget.value })} />}</Field>}
         <Field label="Starts the workflow">{(id) => <select id={id} required value={form.workflow} onChange={(event) => set({ workflow: event.currentTarget.value, inputs: {} })}><option value="">choose …</option>{(workflows.value?.workflows ?? []).filter((each) => each.ok).map((each) => <option key={each.name}>{each.name}</option>)}</select>}</Field>
       </div>
       {form.kind === 'schedule' ? <Schedule form={form} set={set} /> : null}
