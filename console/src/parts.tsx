@@ -221,6 +221,6 @@ export function Tallies({ of, chosen, choose }: { of: string[]; chosen: string; 
 export function StartedBy({ trigger, owner }: { trigger: string; owner: string }): JSX.Element {
   const [, id, turn] = /^chat (\S+), turn (\d+)$/.exec(trigger) ?? []
   if (id) return <a href={`${id.startsWith('g-') ? '/goals' : '/chat'}/${part(id)}`}>{id.startsWith('g-') ? 'goal' : 'chat'}, turn {turn}</a>
-  const by = owner ? `${owner}, ` : ''
-  return <>{trigger === 'http' ? `${by}over HTTP` : trigger ? `${by}by ${trigger}` : `${by}in a terminal`}</>
+  const how = trigger === 'http' ? 'HTTP' : trigger || 'a terminal'
+  return <>{[owner, how].filter(Boolean).join(', ')}</>
 }

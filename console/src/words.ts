@@ -57,6 +57,12 @@ export function shortId(id: string): string {
   return id.split('-').at(-1) ?? id
 }
 
+// What a goal is, out of the words by which its turns are asked for.
+export function withoutAsking(text: string): string {
+  const [, goal] = /^Work towards this goal:\s*([\s\S]*?)(?:\s+It is re[\s\S]*)?$/.exec(text) ?? []
+  return goal ?? text
+}
+
 // The first words of a Markdown text, in one line and without its marks.
 export function glance(text: string, most: number): string {
   return shortened(text.replace(/^\s*(?:[#>]+|[-*+]|\d+[.)])\s+/gm, '').replace(/[*`]+|^\s*[-=|]{3,}\s*$/gm, '').replace(/\s+/g, ' ').trim(), most)

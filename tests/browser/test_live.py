@@ -91,7 +91,8 @@ def test_words_come_several_times_a_second_and_load_nothing(
         told, moving = page.evaluate("[window.told, document.getAnimations().length]")
         print(f"12 changes of the text, {len(sizes)} answers, {told} announcements")
         assert len(sizes) <= 2, "what is said is no reason to load the run"
-        assert (told, moving) == (0, 0)
+        assert told <= 1, "that the run runs, and nothing of what it says"
+        assert moving == 0
         expect(page.locator("h1 .state")).to_have_text("complete", timeout=60_000)
         assert text in page.locator(".step-card").inner_text()
         client = site.served.client()

@@ -6,7 +6,7 @@ import { plain, Value } from '../markdown'
 import { announce, Empty, Facts, Failure, Field, Loaded, Title, Until, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import type { Gate } from '../types'
-import { clock, count, shortened } from '../words'
+import { clock, count, shortened, shortId } from '../words'
 
 // Each stays as it was when it came: an answer to one must not move what is typed into the others.
 export function Approvals(): JSX.Element {
@@ -61,7 +61,7 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
   }
   return (
     <section class={isAlone ? 'card asking' : 'gate'} aria-label={isAlone ? `Approval of ${gate.step} in run ${gate.run_id}` : `Approval of ${gate.step}`}>
-      {isAlone ? <h2><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>{gate.workflow} / {gate.step}</a> <span class="quiet small">asked <When at={gate.asked_at} />{gate.owner ? `, started by ${gate.owner}` : ''}</span></h2> : null}
+      {isAlone ? <h2><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>{gate.workflow} / {gate.step}</a> <span class="quiet small">run <span class="mono" title={gate.run_id}>{shortId(gate.run_id)}</span>, asked <When at={gate.asked_at} />{gate.owner ? `, started by ${gate.owner}` : ''}</span></h2> : null}
       {gate.deadline ? <p class="small"><span class="state warn" data-mark="!">Decide by {clock(gate.deadline)}<Until at={gate.deadline} /></span>. Otherwise {gate.then}.</p> : null}
       <div class={isAlone && gate.grounds.length ? 'two wide-first' : ''}>
       <div>

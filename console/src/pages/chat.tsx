@@ -10,7 +10,7 @@ import { go } from '../router'
 import { useRun } from '../run_state'
 import { useSpoken, withSpoken } from '../spoken'
 import { type StepDetail, stepsOf } from '../types'
-import { type Usage, count, glance, shortened, shortId, toneOf, tokens } from '../words'
+import { type Usage, count, glance, shortened, shortId, toneOf, tokens, withoutAsking } from '../words'
 
 interface Call {
   tool: string
@@ -50,6 +50,11 @@ function Chats(): JSX.Element {
   // The answer to a first message comes with the end of its turn. The chat is there before, and shows the turn.
   const begun = sent && chats.value?.chats.find((chat) => !sent.before.has(chat.id) && sent.text.startsWith(chat.title.slice(0, 20)))
   useEffect(() => {
+    if (!sent || begun) return undefined
+    const timer = setInterval(() => void chats.reload(), 500) // its first change may come before it is in the list
+    return () => clearInterval(timer)
+  }, [sent, begun])
+  useEffect(() => {
     if (begun) go(`/chat/${part(begun.id)}`)
   }, [begun])
   return (
@@ -64,7 +69,7 @@ function Chats(): JSX.Element {
             <List label="Earlier chats" columns={[{ name: 'Chat' }, { name: 'State' }, { name: 'Turns', is: 'num' }, { name: 'Last' }]}>
               {all.map((chat) => (
                 <tr key={chat.id} role="row">
-                  <Cell is="title">{isOfGoal(chat.id) ? <><span class="chip">goal</span> <a href={`/goals/${part(chat.id)}`}>{plain(shortened(chat.title.replace(/^Work towards this goal:\s*/, '').split('\n')[0] ?? '', 90))}</a></> : <a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a>}</Cell>
+                  <Cell is="title">{isOfGoal(chat.id) ? <><span class="chip">goal</span> <a href={`/goals/${part(chat.id)}`}>{plain(shortened(withoutAsking(chat.title), 90))}</a></> : <a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a>}</Cell>
                   <Cell is="nowrap"><State status={chat.status} of="run" /></Cell>
                   <Cell name="Turns" is="num">{chat.turns}</Cell>
                   <Cell name="Last" is="nowrap"><When at={chat.last_at} /></Cell>
@@ -149,7 +154,7 @@ function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: ()
       ))}
       {turn.error ? <div class="card error"><p>{plain(turn.error)}</p></div> : null}
       {turn.warnings.length ? <div class="card warning small"><ul>{turn.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul></div> : null}
-      {turn.text ? <Value value={turn.text} /> : turn.status === 'running' ? <Speaking run={turn.id} step={`turn-${turn.number}`} /> : <p><State status={turn.status} of="run" /></p>}
+      {turn.text ? <Value value={turn.text} /> : turn.status === 'open' ? <Speaking run={turn.id} step={`turn-${turn.number}`} /> : <p><State status={turn.status} of="run" /></p>}
       <p class="small quiet">{tokens(turn.usage)}{turn.text && turn.status !== 'complete' ? <> · <State status={turn.status} /></> : null}</p>
       {action.error ? <Failure error={action.error} /> : null}
     </section>
@@ -163,7 +168,7 @@ function Speaking({ run, step }: { run: string; step: string }): JSX.Element {
   const isLoaded = value !== undefined
   useEffect(() => (value ? changes.follow(run, step, value.cursor) : undefined), [run, step, isLoaded])
   const words = value ? withSpoken(value, spoken).transcript.filter((entry) => entry.kind === 'words').at(-1) : undefined
-  return words ? <div aria-live="off"><Prose text={words.text} /></div> : <p><State status="running" /></p>
+  return words ? <div aria-live="off"><Prose text={words.text} /></div> : <p><State status={value?.report.status ?? 'running'} /></p>
 }
 
 // What a call asks for, in words; its arguments as they are stand below.

@@ -101,7 +101,7 @@ function One({ id }: { id: string }): JSX.Element {
           <Facts
             label="About this goal"
             of={[
-              ['Verified by', <code>{plain(goal.verify)}</code>],
+              ['It is met when', <Verifier of={goal.verify} />],
               ['Worked on by', goal.workflow ? <a href={`/workflows/${part(goal.workflow)}`}>{goal.workflow}</a> : 'turns of the lead agent'],
               ['Iteration', `${goal.iterations} of ${goal.limits.iterations}`],
               ['Set', <When at={goal.made_at} />],

@@ -100,7 +100,7 @@ function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): 
           <Cell is="title">{ACTIONS[each.action] ?? each.action}{isOfAll && each.name ? <> <a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a></> : null}</Cell>
           <Cell name="When" is="nowrap"><When at={each.at} /></Cell>
           <Cell name="By">{each.by || 'Stretto'}</Cell>
-          <Cell name="Why">{plain(each.why)}</Cell>
+          <Cell name="Why">{each.why === 'pruned 0, merged 0' ? 'nothing to prune or to merge' : plain(each.why)}</Cell>
         </tr>
       ))}
     </List>

@@ -20,11 +20,14 @@ import { Timeline } from './timeline'
 const TABS = { '': 'Steps', timeline: 'Timeline', events: 'Events', report: 'Report' }
 const ENDED = ['complete', 'partial', 'failed', 'cancelled', 'unreadable']
 const FIRST = ['failed', 'awaiting approval', 'overdue']
+const BUSY = ['running', 'retrying', 'merging']
+const SETTLED_MS = 1500
 
 export function Run({ id }: { id: string }): JSX.Element {
   const run = useRun(id)
   const status = run.value?.status
   const before = useRef<string>()
+  useNow(1000, status !== undefined && !ENDED.includes(status)) // which step is shown may change with the time alone
   useFollowed(run.value)
   useEffect(() => {
     if (status && before.current && before.current !== status) announce(`The run is ${status}.`)
@@ -147,12 +150,20 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
   )
 }
 
-// The step that was asked for; else the one that wants to be looked at; null: the run as a whole.
+// The step that was asked for; else the one that wants to be looked at, or the one that is at work; null: the run as a whole.
 function chosenOf(view: RunAnswer): string | null {
   const asked = query.value.get('step')
   if (asked !== null) return asked in view.steps ? asked : null
   if (view.plan.length === 1) return view.plan[0]!.id
-  return view.plan.find((step) => FIRST.includes(view.steps[step.id]!.status))?.id ?? null
+  const wanted = view.plan.find((step) => FIRST.includes(view.steps[step.id]!.status))
+  if (wanted) return wanted.id
+  const busy = view.plan.filter((step) => BUSY.includes(view.steps[step.id]!.status))
+  return busy.length === 1 && isSettled(view.steps[busy[0]!.id]!.started_at) ? busy[0]!.id : null
+}
+
+// A step that has gone on for a while, and not one of many that come and go.
+function isSettled(startedAt: string | null): boolean {
+  return startedAt !== null && Date.now() - new Date(startedAt).getTime() > SETTLED_MS
 }
 
 function Overview({ view }: { view: RunAnswer }): JSX.Element {

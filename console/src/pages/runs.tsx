@@ -7,7 +7,7 @@ import { Cell, Empty, List, Loaded, StartedBy, State, Title, When } from '../par
 import { useResource } from '../resource'
 import { go, query, setQuery } from '../router'
 import type { RunRow } from '../types'
-import { count, duration, moment, shortened, shortId } from '../words'
+import { count, duration, moment, shortened, shortId, withoutAsking } from '../words'
 
 const STATES = ['running', 'waiting', 'overdue', 'interrupted', 'complete', 'partial', 'failed', 'cancelled']
 
@@ -87,10 +87,10 @@ function Row({ run, isPriced, isChosen, choose }: { run: RunRow; isPriced: boole
   return (
     <tr role="row">
       <Cell is="pick"><input type="checkbox" aria-label={`Choose ${run.run_id}`} checked={isChosen} onChange={(event) => choose(run.run_id, event.currentTarget.checked)} /></Cell>
-      <Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a>{run.about ? <div class="quiet small about">{plain(shortened(run.about, 90))}</div> : null}</Cell>
+      <Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a>{run.about ? <div class="quiet small about">{plain(shortened(withoutAsking(run.about), 90))}</div> : null}</Cell>
       <Cell is="nowrap"><State status={run.status} of="run" /></Cell>
       <Cell is="nowrap" name="Started"><When at={run.started_at} /></Cell>
-      <Cell is="small" name="By"><StartedBy trigger={run.trigger} owner={run.owner} /></Cell>
+      <Cell is="small nowrap" name="By"><StartedBy trigger={run.trigger} owner={run.owner} /></Cell>
       <Cell is="num nowrap" name="Took">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</Cell>
       {isPriced ? <Cell is="num" name="Cost">{run.cost === 'unknown' ? '' : run.cost}</Cell> : null}
       <Cell is="nowrap" name="Id"><span class="mono quiet small" title={run.run_id}>{shortId(run.run_id)}</span></Cell>

@@ -23,7 +23,7 @@ export function Settings(): JSX.Element {
       <Title page="Settings">Settings</Title>
       <h2 class="first">You</h2>
       <Loaded from={who}>{(found) => <You name={found.name} role={found.role} />}</Loaded>
-      <div class="bar between"><h2>This machine</h2><button onClick={() => void health.reload()}>Check again</button></div>
+      <div class="bar between section"><h2>This machine</h2><button onClick={() => void health.reload()}>Check again</button></div>
       <Loaded from={health}>{({ checks }) => <Checks checks={checks} />}</Loaded>
       <p class="quiet">Settings are in <code>stretto.yaml</code> of the project and in <code>~/.stretto/stretto.yaml</code>. In the terminal: <code>stretto doctor</code>.</p>
     </>

@@ -238,10 +238,10 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
         all.length ? (
           <>
             {action.error ? <Failure error={action.error} /> : null}
-            <List label="Versions" columns={[{ name: 'Version' }, { name: 'When' }, { name: 'By' }, { name: 'Why' }, { name: 'What to do', hidden: true }]}>
+            <List label="Versions" columns={[{ name: 'Version', hidden: true }, { name: 'When' }, { name: 'By' }, { name: 'Why' }, { name: 'What to do', hidden: true }]}>
               {[...all].reverse().map((each) => (
                 <tr key={each.version} role="row">
-                  <Cell is="title nowrap">{each.version}{each.current ? <span class="chip">current</span> : null}</Cell>
+                  <Cell is="title nowrap">Version {each.version} {each.current ? <span class="chip">current</span> : null}</Cell>
                   <Cell name="When" is="nowrap"><When at={each.at} /></Cell>
                   <Cell name="By">{each.by || each.origin}</Cell>
                   <Cell is="text">{each.why}</Cell>
