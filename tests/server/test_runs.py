@@ -324,3 +324,18 @@ def test_the_straight_way_takes_a_key_and_names_what_is_wrong_with_it(server: Se
     assert (other.status_code, other.json()["error"]["kind"]) == (409, "conflict")
     bad = client.post(path, json=body, headers={"Idempotency-Key": "two words"})
     assert (bad.status_code, bad.json()["error"]["kind"]) == (422, "usage")
+
+
+def test_a_list_of_runs_says_what_each_was_given(server: Served) -> None:
+    client = server.client()
+    run = client.post(
+        "/api/workflows/greet/run", json={"inputs": {"whom": "Bo\n\x1b[31mred"}}
+    ).json()
+    tasks = [{"agent": "writer", "prompt": f"Do {n}."} for n in range(99)]
+    batch = client.post("/api/batches", json={"tasks": tasks}).json()
+    rows = client.get("/api/runs", params={"limit": 5}).json()["runs"]
+    about = {row["run_id"]: row["about"] for row in rows}
+    assert about[run["run_id"]].startswith("Bo ")
+    assert "\x1b" not in about[run["run_id"]]
+    assert about[batch["run_id"]].startswith("Do 0. · Do 1. ·")
+    assert len(about[batch["run_id"]]) <= 160
