@@ -98,7 +98,7 @@ def test_each_line_of_stdin_is_a_turn_and_slash_commands_count(folder: Path) -> 
     [
         ("/shuot tea", "not_found", "did you mean 'shout'?"),
         ("/wokflows", "not_found", "did you mean 'workflows'?"),
-        ("/zzzz is full", "not_found", "//zzzz says it"),
+        ("/zzzz is full", "not_found", "//zzzz sends it as text"),
         ("/shout", "invalid_inputs", "/shout topic=…"),
         ('/shout topic="tea', "usage", 'topic="…"'),
         ("/shout tpic=tea", "usage", "did you mean 'topic'?"),

@@ -175,7 +175,7 @@ def test_what_would_run_is_shown_without_a_terminal(tmp_path: Path) -> None:
     assert "send Done. to Ann" in stretto(folder, "approve", run_id, "send", "--show").out
     assert stretto(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
     wrong = stretto(folder, "approve", run_id, "send", "--key", "0" * 32, "--json")
-    assert "not what you saw" in refused(wrong, "usage")["message"]
+    assert "something else than you were shown" in refused(wrong, "usage")["message"]
     assert stretto(folder, "approve", run_id, "send", "--key", shown["key"]).code == 0
 
 

@@ -364,7 +364,7 @@ def test_leaving_the_block_leaves_a_goal_whose_run_another_block_resumes(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"text": " "}, "says nothing"),
+        ({"text": " "}, "is empty"),
         ({"text": 3}, "must be text"),
         ({"verify": "nope:x"}, "no verifier"),
         ({"verify": "comand:x"}, "no verifier"),

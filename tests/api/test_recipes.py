@@ -127,7 +127,7 @@ def test_mistakes_about_runs_have_their_errors_too(open_stretto: Open) -> None:
             await run.wait()
             with pytest.raises(stretto.InvalidUsage, match="'look' does not await approval"):
                 await run.approve("look")
-            with pytest.raises(stretto.InvalidUsage, match="not what you saw"):
+            with pytest.raises(stretto.InvalidUsage, match="something else than you were shown"):
                 await run.approve("send", key="another")
             with pytest.raises(stretto.NotFound, match="left no change"):
                 await run.diff("look")

@@ -160,7 +160,7 @@ def test_what_a_person_saw_is_not_what_is_asked_any_more() -> None:
     (first,) = asked(stage)
     stage.runner.model = "another model"
     stage.resume()
-    with pytest.raises(InvalidUsage, match="is not what you saw any more"):
+    with pytest.raises(InvalidUsage, match="something else than you were shown"):
         stage.do(stage.runs().decide(RUN, G, True, "Ann", key=first.key))
 
 

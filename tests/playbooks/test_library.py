@@ -114,7 +114,7 @@ def test_of_two_folders_with_one_name_the_one_that_does_not_count_is_told(tmp_pa
     with library(tmp_path) as opened:
         opened.refresh()
         listed = [(each.name, each.fault) for each in opened.playbooks()]
-        said = "the folder 'one' has the name of 'two' beside it, which counts"
+        said = "the folder 'one' has the same name as 'two' beside it, which is used"
         assert listed == [("tune", ""), ("tune", said)]
         assert opened.named("tune").description == "Tuning of two."
         assert [each.playbook.description for each in opened.search("tuning")] == ["Tuning of two."]

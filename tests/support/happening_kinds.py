@@ -265,7 +265,7 @@ KINDS = (
     # tools
     _http("an MCP server without tools", READER % "mcp__plain, Read", DONE, "offers no tool", {"tools": {"tools": []}}),
     # commands whose exit code says nothing
-    *(_script(f"a pipe that hides a failed test: {name}", _run(f'printf "{said}" | tail -5'), "{}", "a test failed") for name, said in FAILED_TESTS),
+    *(_script(f"a pipe that hides a failed test: {name}", _run(f'printf -- "{said}" | tail -5'), "{}", "a test failed") for name, said in FAILED_TESTS),
     *(_script(f"a command all of whose tests were skipped: {name}", _run(f'printf "{said}"'), "{}", "no test ran") for name, said in SKIPPED_TESTS),
     _script("a validator that hides a failed test", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo 1 failed in 0.1s | cat'}}}]\n", "default: x", "a test failed"),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The virtual clock: time passes only when nothing else can happen."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -106,3 +107,31 @@ def test_waiting_for_what_never_happens_is_an_error_and_not_a_hang() -> None:
 
 def test_what_a_thread_does_can_be_waited_for() -> None:
     assert VirtualClock().run(asyncio.to_thread(lambda: 7)) == 7
+
+
+def test_no_time_passes_while_a_thread_works() -> None:
+    clock = VirtualClock()
+
+    async def story() -> None:
+        ticking = asyncio.ensure_future(asyncio.sleep(60))
+        for _ in range(3):
+            await asyncio.to_thread(time.sleep, 0.02)
+        ticking.cancel()
+
+    clock.run(story())
+    assert clock.now() == START
+
+
+def test_a_thread_that_hangs_does_not_stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.testing.clock._PATIENCE_SECONDS", 0.05)
+    clock = VirtualClock()
+    woken = threading.Event()
+
+    async def story() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(90):
+                await asyncio.to_thread(woken.wait)
+        woken.set()
+
+    clock.run(story())
+    assert clock.now() == START + 90

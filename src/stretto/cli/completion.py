@@ -51,7 +51,19 @@ _VALUES = {
 _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "schedule": (
-        *("add", "list", "show", "next", "pause", "resume", "remove", "rotate", "run-now", "run"),
+        *(
+            "add",
+            "change",
+            "list",
+            "show",
+            "next",
+            "pause",
+            "resume",
+            "remove",
+            "rotate",
+            "run-now",
+            "run",
+        ),
     ),
     "agents": ("list", "show", "check"),
     "serve": ("token", "link", "logout"),
@@ -152,6 +164,7 @@ OPTIONS = {
     "playbooks curate": "--dry-run --help --json",
     "playbooks search": "--help --json --limit",
     "schedule add": "--cron --existing --help --input --input-for-file --input-json --json --map --missed --overlap --pattern --permission --settle --watch --webhook --zone",
+    "schedule change": "--cron --existing --help --input --input-for-file --input-json --json --map --missed --overlap --pattern --permission --settle --watch --workflow --zone",
     "schedule next": "--count --help --json",
     "schedule show": "--help --json --limit",
 }

@@ -12,13 +12,17 @@ goes on meanwhile: use a MemoryJournal with this clock.
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 START = 946_684_800.0  # 1 January 2000
 # Past this, floats of the loop's time are too coarse for its timers, and no recipe lasts so long.
 _LONGEST_SECONDS = 180 * 86_400.0
+# In real time. A thread that is still at work then may hang, and a timeout has to end what waits for it.
+_PATIENCE_SECONDS = 5.0
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 
 class VirtualClock:
@@ -58,10 +62,19 @@ class VirtualClock:
 class _Loop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
-        super().__init__(_Idleness(clock))
+        self.threads: set[asyncio.Future[Any]] = set()
+        super().__init__(_Idleness(self))
 
     def time(self) -> float:
         return self.clock.loop_seconds
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[_Ts]], _T], *args: *_Ts
+    ) -> asyncio.Future[_T]:
+        thread = super().run_in_executor(executor, func, *args)
+        self.threads.add(thread)
+        thread.add_done_callback(self.threads.discard)
+        return thread
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         # Threads live in real time, so no limit on this clock may cut them off.
@@ -71,12 +84,18 @@ class _Loop(asyncio.SelectorEventLoop):
 class _Idleness(selectors.DefaultSelector):
     """A loop asks its selector to wait until its next timer, but for 0 s while anything can run."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, loop: _Loop) -> None:
         super().__init__()
-        self._clock = clock
+        self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(None if timeout is None else 0)
-        if not ready and timeout is not None and timeout > 0:
-            self._clock.skip(timeout)
-        return ready
+        if ready or timeout is None or timeout <= 0:
+            return ready
+        if self._loop.threads:
+            ready = super().select(_PATIENCE_SECONDS)  # a thread that ends wakes the loop
+            if ready:
+                return ready
+            self._loop.threads.clear()
+        self._loop.clock.skip(timeout)
+        return []
