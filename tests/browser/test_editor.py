@@ -135,7 +135,7 @@ def test_only_what_can_be_named_is_offered_in_braces(browser: Browser, tmp_path:
         assert "steps.check.output" in names
         assert "steps.write" not in names
         page.keyboard.type("inp")
-        expect(options).to_have_count(1, timeout=60_000)  # what Enter takes, on a busy machine too
+        expect(options.first).to_contain_text("inputs.topic", timeout=60_000)  # what Enter takes
         page.wait_for_timeout(150)  # a list that has just come takes no keys
         page.keyboard.press("Enter")
         expect(page.locator(".editor")).to_contain_text(
@@ -179,13 +179,9 @@ def test_a_file_that_was_changed_meanwhile_is_shown_beside_what_was_typed(
 
 
 def test_what_is_not_edited_stays_byte_for_byte(browser: Browser, tmp_path: Path) -> None:
-    texts = {re.sub(r"\W", "-", name): text for name, text in TEXTS.items() if ".json" not in name}
-    named = {
-        name: re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.M)
-        for name, text in texts.items()
-    }
+    named = {Path(name).stem: text for name, text in TEXTS.items() if name.endswith(".yaml")}
     named["windows"] = "\ufeff" + PLAIN.replace("plain", "windows").replace("\n", "\r\n")
-    named["mixed"] = PLAIN.replace("plain", "mixed").replace("x'}\n", "x'}\r\n").rstrip()
+    named["both"] = PLAIN.replace("plain", "both").replace("x'}\n", "x'}\r\n").rstrip()
     with opened_site(browser, tmp_path, QUICK) as site:
         folder = tmp_path / "workflows"
         for name, text in named.items():
@@ -202,7 +198,7 @@ def test_what_is_not_edited_stays_byte_for_byte(browser: Browser, tmp_path: Path
             page.keyboard.press("Backspace")
             expect(button).to_be_disabled()
             assert saved(site.served, name) == text
-        for name in ("windows", "mixed"):
+        for name in ("windows", "both"):
             page.goto(f"{site.served.url}/workflows/{name}?tab=edit")
             page.get_by_label("Text of the workflow").click()
             page.keyboard.press("Control+Home")
@@ -227,7 +223,7 @@ def test_the_editor_its_dialogs_and_forms_have_no_fault_of_accessibility(
             page.wait_for_selector("main h1")
             expect(page.get_by_text("Loading …")).to_have_count(0)
             for name in clicks:
-                page.get_by_role("button", name=name, exact=True).first.click()
+                page.get_by_role("button", name=name, exact=":" not in name).first.click()
             page.wait_for_timeout(300)
             assert (what, faults(page)) == (what, [])
             page.set_viewport_size({"width": 390, "height": 800})

@@ -70,6 +70,7 @@ def test_three_steps_are_built_tried_saved_and_run_by_keys_alone(
         press(page, "Add it")
         expect(page.locator("[data-step=write]")).to_be_focused(timeout=PATIENCE)
         page.keyboard.press("a")
+        expect(page.get_by_label("Its name")).to_be_focused()
         page.keyboard.type("check")
         page.get_by_label("Agent").select_option("reviewer")
         page.get_by_label("What it is told").fill("Check it.")
@@ -293,7 +294,8 @@ def test_a_json_recipe_is_built_completed_and_saved_as_it_is_written(
         page.keyboard.press("ArrowDown")
         page.keyboard.press("End")
         page.keyboard.type(' "descr')
-        expect(page.get_by_role("option").first).to_contain_text("description", timeout=PATIENCE)
+        offered = page.get_by_role("listbox").get_by_role("option").first
+        expect(offered).to_contain_text("description", timeout=PATIENCE)
         assert site.errors == []
 
 

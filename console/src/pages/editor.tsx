@@ -52,12 +52,13 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
     await kept.drop()
     setBase({ text, etag })
     setTheirs(undefined)
-    leave()
+    setAsked(undefined)
     announce('Saved.')
     await done()
   }
   const over = (found: Saved): void => (setBase({ text: found.text, etag: found.etag }), setTheirs(undefined))
-  const leave = (): void => setAsked(undefined)
+  // A dialog says that it was closed a moment later, when the next one may be open already.
+  const leave = (which: Asked) => (): void => setAsked((now) => (now === which ? undefined : now))
   const keys = (event: KeyboardEvent): void => {
     if (event.key !== 's' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
     event.preventDefault()
@@ -106,10 +107,10 @@ export default function Editor({ name, saved, start, done }: Props): JSX.Element
         </div>
       </div>
       {graph.users ? <Users error={graph.users.error} step={graph.users.step} close={graph.forget} remove={() => { const { step } = graph.users!; graph.forget(); void graph.edit({ do: 'remove', step, force: true }) }} /> : null}
-      {asked === 'save' ? <Save name={name} before={saved ? base.text : ''} text={text} etag={base.etag} problems={outline.value?.problems ?? []} close={leave} stored={stored} changed={setTheirs} /> : null}
-      {asked === 'as' ? <SaveAs name={name} text={text} close={leave} /> : null}
-      {asked === 'variable' ? <Variables text={shown} place={editor.current!.place()} file={file} close={leave} insert={(word) => (leave(), setTimeout(() => editor.current?.insert(word)))} /> : null}
-      {asked === 'try' ? <TryIt text={text} outline={outline.value!} close={leave} /> : null}
+      {asked === 'save' ? <Save name={name} before={saved ? base.text : ''} text={text} etag={base.etag} problems={outline.value?.problems ?? []} close={leave('save')} stored={stored} changed={setTheirs} /> : null}
+      {asked === 'as' ? <SaveAs name={name} text={text} close={leave('as')} /> : null}
+      {asked === 'variable' ? <Variables text={shown} place={editor.current!.place()} file={file} close={leave('variable')} insert={(word) => (leave('variable')(), setTimeout(() => editor.current?.insert(word)))} /> : null}
+      {asked === 'try' ? <TryIt text={text} outline={outline.value!} close={leave('try')} /> : null}
     </div>
   )
 }
