@@ -1,4 +1,4 @@
-import{c as e,i as t,p as n,u as r}from"./difference-DKOcvn-7.js";import{C as i,E as a,S as o,T as s,b as c,c as l,g as u,h as d,l as f,m as p,n as m,p as h,s as g,u as _,w as v,y}from"./index-CUa6jaHM.js";import b from"./editor-CqXlghRY.js";var x={flat:`name: NAME
+import{c as e,i as t,p as n,u as r}from"./difference-DKOcvn-7.js";import{C as i,E as a,S as o,T as s,b as c,c as l,g as u,h as d,l as f,m as p,n as m,p as h,s as g,u as _,w as v,y}from"./index-CyVHt64k.js";import b from"./editor-CKXTzYDO.js";var x={flat:`name: NAME
 description: What this workflow is for
 inputs:
   - name: topic
