@@ -21,7 +21,7 @@ from stretto.events.model import (
     TimerFired,
 )
 from stretto.execution.leases import Store as Everything
-from stretto.ports.journal import CachedOutput, Fenced, Journal, Leased, RunRow
+from stretto.ports.journal import CachedOutput, Fenced, Journal, Leased, RunRow, StoredEvent
 from stretto.problems.errors import RefusedToOverwrite
 from stretto.vocabulary.names import RunId, StepId
 from support.stores import Store
@@ -182,6 +182,41 @@ def test_a_run_begins_with_its_lease_and_its_first_event_and_only_once(store: St
         await journal.forget(RUN, fence=fence)
         with pytest.raises(RefusedToOverwrite):
             await journal.begin(RUN, "one", 60, started())
+
+    store.run(story)
+
+
+def test_runs_that_begin_together_begin_once_each_and_are_listed(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        many = [RunId(f"run-{n}") for n in range(120)]
+        begun = [journal.begin(id, "one", 60, started()) for id in (*many, many[0])]
+        leased = journal.lease(many[1], "one", 60)  # in the same breath, and after it began
+        *fences, again, fence = await asyncio.gather(*begun, leased, return_exceptions=True)
+        assert fences == [1] * 120
+        assert isinstance(again, RefusedToOverwrite)
+        assert fence == 2
+        with pytest.raises(Fenced):
+            await journal.append(many[1], [fired("a")], fence=1)
+        rows = await journal.runs(200)
+        assert {row.run_id for row in rows} == set(many)
+        assert {(row.workflow, row.status, row.leased_by) for row in rows} == {
+            (started().workflow, "running", "one")
+        }
+        assert await journal.read(many[7]) == [StoredEvent(1, started())]
+
+    store.run(story)
+
+
+def test_a_lease_that_comes_before_a_beginning_in_one_breath_is_kept(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        leased = journal.lease(RUN, "two", 60)
+        fence, refused = await asyncio.gather(
+            leased, journal.begin(RUN, "one", 60, started()), return_exceptions=True
+        )
+        assert isinstance(refused, Leased)
+        assert (await journal.run(RUN)) is None
+        await journal.append(RUN, [started()], fence=fence)
+        assert await events_of(journal) == [started()]
 
     store.run(story)
 

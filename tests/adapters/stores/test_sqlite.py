@@ -315,7 +315,8 @@ def test_killing_a_writer_loses_nothing_that_it_acknowledged(path: Path) -> None
     assert writer.stdout is not None
     lines = [writer.stdout.readline() for _ in range(500)]
     writer.send_signal(signal.SIGKILL)
-    lines += writer.communicate(timeout=60)[0].splitlines()
+    lines += writer.stdout.read().splitlines()  # by the same reader: it holds what it read ahead
+    writer.communicate(timeout=60)
     acknowledged: dict[str, int] = {}
     for line in lines:
         match line.split():

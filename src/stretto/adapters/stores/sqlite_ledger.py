@@ -1,9 +1,10 @@
 """What one transaction writes: events, leases, messages and cached outputs."""
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, repeat
+from typing import TypeAlias
 
 from stretto.adapters.stores.sqlite_file import roll_back
 from stretto.events.model import Event, RunEnded, RunResumed, RunStarted
@@ -14,6 +15,7 @@ from stretto.vocabulary.statuses import RunStatus
 
 _LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of
 _ROWS_AT_ONCE = 100
+_RUNS_AT_ONCE = 50
 REMOVED = "removed"  # the status of a run of which nothing else is left
 _FORGET = (
     "DELETE FROM events WHERE run = :run",
@@ -30,6 +32,7 @@ _FORGET = (
         ended_at = NULL WHERE id = :run
     """,
 )
+BeginRun: TypeAlias = tuple[RunId, str, float, float, Event, str]  # what `begin_run` takes
 _LONGEST_LEASE_SECONDS = 86_400
 # Before the machine was started again, or on another one, time was counted by another clock. What
 # seems to last for more than a day then was leased by a clock that went wrong, and is over.
@@ -62,6 +65,7 @@ class Ledger:
         self._note = note
         self._last: dict[RunId, int] = {}  # by run, of those that this transaction appends to
         self._held: dict[RunId, _Held] = {}
+        self._new: dict[RunId, _Held] = {}  # entered by this transaction, and not yet begun
         self._rows: list[tuple[int, int, str]] = []  # not yet inserted
         self._version: int | None = None
 
@@ -82,6 +86,7 @@ class Ledger:
     def roll_back(self) -> None:
         self._rows.clear()
         self._held.clear()
+        self._new.clear()
         self._last.clear()
         roll_back(self._db)
 
@@ -104,16 +109,44 @@ class Ledger:
             if isinstance(event, _LISTED):
                 self._list(run.id, event)
 
+    def begin_new(self, begun: Iterable[BeginRun]) -> None:
+        """Enter runs that begin in this transaction, as far as nobody has had them before: `begin_run`
+        then finds them entered. All in one statement, because sqlite3 gives the interpreter up for
+        each, and among busy threads it gets it back late."""
+        wanted = [
+            (run_id, owner, now + seconds, first.workflow, RunStatus.RUNNING.value, first.at)
+            for run_id, owner, now, seconds, first, _ in begun
+            if isinstance(first, RunStarted)
+        ]
+        for at in range(0, len(wanted), _RUNS_AT_ONCE):
+            some = wanted[at : at + _RUNS_AT_ONCE]
+            places = ", ".join(["(?, 1, ?, ?, ?, ?, ?)"] * len(some))
+            sql = f"""
+                INSERT INTO runs (run_id, fence, owner, leased_until, workflow, status, started_at)
+                VALUES {places} ON CONFLICT (run_id) DO NOTHING RETURNING run_id, id
+                """
+            for run_id, id in self._db.execute(sql, [*chain.from_iterable(some)]).fetchall():
+                self._new[RunId(run_id)] = _Held(id, 1, 0)
+
     def begin_run(
         self, run_id: RunId, owner: str, now: float, seconds: float, first: Event, row: str
     ) -> int:
-        begun = "SELECT 1 FROM runs WHERE run_id = ? AND (started_at IS NOT NULL OR status = ?)"
-        if self._db.execute(begun, (run_id, REMOVED)).fetchone() is not None:
-            raise RefusedToOverwrite(f"there is a run {run_id} already")
-        run = self._take(run_id, owner, now, seconds)
+        if (new := self._new.pop(run_id, None)) is not None:
+            self._held[run_id] = new
+            self._rows.append((new.id, 1, row))
+            self._last[run_id] = new.last_seq = 1
+            return new.fence
+        run = self._lease_known(run_id, owner, now, seconds)
         self._held[run_id] = run  # as yet it has no event
         self.append(run_id, run.fence, (first,), (row,))
         return run.fence
+
+    def _lease_known(self, run_id: RunId, owner: str, now: float, seconds: float) -> _Held:
+        """Of a run that somebody has leased before, and perhaps begun."""
+        begun = "SELECT 1 FROM runs WHERE run_id = ? AND (started_at IS NOT NULL OR status = ?)"
+        if self._db.execute(begun, (run_id, REMOVED)).fetchone() is not None:
+            raise RefusedToOverwrite(f"there is a run {run_id} already")
+        return self._take(run_id, owner, now, seconds)
 
     def lease(self, run_id: RunId, owner: str, now: float, seconds: float) -> int:
         return self._take(run_id, owner, now, seconds).fence
@@ -127,6 +160,7 @@ class Ledger:
         if (row := self._db.execute(held, asked).fetchone()) is not None:
             raise Leased(run_id, row[0], row[1] - now)
         self._held.pop(run_id, None)
+        self._new.pop(run_id, None)
         take = """
             INSERT INTO runs (run_id, fence, owner, leased_until) VALUES (?, 1, ?, ?)
             ON CONFLICT (run_id) DO UPDATE

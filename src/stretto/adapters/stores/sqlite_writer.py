@@ -10,16 +10,16 @@ What is asked while one transaction commits goes into the next: many appends, on
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from stretto.adapters.stores.acknowledged import Acknowledged, check, losses
 from stretto.adapters.stores.sqlite_file import explained, lease_clock, open_for_writing
-from stretto.adapters.stores.sqlite_ledger import Ledger
+from stretto.adapters.stores.sqlite_ledger import BeginRun, Ledger
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
 
@@ -125,6 +125,8 @@ def _commit(ledger: Ledger, batch: Sequence[_Request]) -> _Outcomes:
         ledger.roll_back()
         return [(done, explained(error)) for done, _, _ in batch]
     try:
+        if begun := list(_begun(batch)):
+            ledger.begin_new(begun)
         outcomes = [_outcome(ledger, request) for request in batch]
         ledger.commit()
     except Exception as error:
@@ -134,6 +136,16 @@ def _commit(ledger: Ledger, batch: Sequence[_Request]) -> _Outcomes:
         # One of them may be at fault, or too large: by itself, each answers only for itself.
         return [outcome for request in batch for outcome in _commit(ledger, [request])]
     return outcomes
+
+
+def _begun(batch: Iterable[_Request]) -> Iterator[BeginRun]:
+    """Runs that begin, without those that are leased before it in the same batch."""
+    leased = set[object]()
+    for _, change, given in batch:
+        if change is Ledger.lease:
+            leased.add(given[0])
+        elif change is Ledger.begin_run and given[0] not in leased:
+            yield cast(BeginRun, given)
 
 
 def _outcome(ledger: Ledger, request: _Request) -> tuple[asyncio.Future[Any], object]:
