@@ -1,6 +1,8 @@
 """Where accepted runs wait to begin, and the shared way to a thread."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Event
 from typing import Any
@@ -111,5 +113,35 @@ def test_an_error_in_the_thread_reaches_whoever_asked_and_nobody_else() -> None:
         await asyncio.sleep(0)
         gone.cancel()
         assert await hop.run(lambda: 5) == 5
+
+    asyncio.run(main())
+
+
+def test_what_is_asked_by_the_time_a_thread_is_free_is_done_together() -> None:
+    async def main() -> None:
+        opened, groups, begun, go_on = [0], dict[int, int](), Event(), Event()
+
+        @contextmanager
+        def together() -> Iterator[None]:
+            opened[0] += 1
+            yield
+
+        def first() -> None:
+            begun.set()
+            go_on.wait(60)
+
+        hop = ThreadHop(together)
+        slow = asyncio.create_task(hop.run(first))
+        await asyncio.to_thread(begun.wait, 60)
+        tasks = [
+            asyncio.create_task(hop.run(lambda n=n: groups.update({n: opened[0]})))
+            for n in range(5)
+        ]  # type: ignore[misc]
+        await asyncio.sleep(0)
+        assert opened == [1]
+        go_on.set()
+        await asyncio.wait_for(asyncio.gather(slow, *tasks), 60)
+        assert len(set(groups.values())) == 1
+        assert 1 not in groups.values()  # what was asked later is not told what was seen before
 
     asyncio.run(main())

@@ -1,7 +1,7 @@
 import os
 import time
 
-from stretto.registry.folders import Folder, files_in, signature
+from stretto.registry.folders import Folder, files_in, looking_once, once, signature
 
 
 def test_files_come_in_a_stable_order(tmp_path):
@@ -37,3 +37,17 @@ def test_a_signature_changes_with_the_file(tmp_path):
     os.utime(file, (1000, 1000))  # a copying program may set it back
     time.sleep(0.12)
     assert signature(file) not in (None, first)
+
+
+def test_what_was_looked_at_once_is_looked_at_again_only_at_the_end(tmp_path):
+    file, looks = tmp_path / "a.yaml", []
+    with looking_once():
+        assert signature(file) is None
+        file.write_text("a")
+        time.sleep(0.12)
+        assert signature(file) is None
+        assert [once("x", lambda: looks.append(1)) for _ in range(3)] == [None] * 3
+    assert signature(file) is not None
+    assert looks == [1]
+    assert [once("x", lambda: looks.append(1)) for _ in range(3)] == [None] * 3
+    assert len(looks) == 4

@@ -14,6 +14,7 @@ from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
 from stretto.execution.start_line import StartLine, ThreadHop
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
+from stretto.registry.folders import looking_once
 from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
 
@@ -46,7 +47,7 @@ class Engine:
         self._open_project = open_project
         self._store: Store | None = None
         self._opening = asyncio.Lock()
-        self._hop = ThreadHop()
+        self._hop = ThreadHop(together=looking_once)
         self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # the one that it is first used in

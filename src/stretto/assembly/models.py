@@ -18,6 +18,7 @@ from stretto.assembly.subagents import tool_settings
 from stretto.problems import Problem
 from stretto.problems.errors import NotReady
 from stretto.problems.render import count
+from stretto.registry.folders import once
 from stretto.text.short import listed
 from stretto.vocabulary.models import COMMAND_MODEL, ModelSelection
 from stretto.vocabulary.names import COMMAND_AGENT, AgentId
@@ -176,7 +177,7 @@ def _not_ready(plan: "Plan", problems: Sequence[Problem], hint: str = "") -> Not
 def _check_script(file: Path, plan: "Plan", is_delegated: bool) -> None:
     from stretto.adapters.models.scripted import check_names, read_script
 
-    if not file.exists():
+    if not once(("script is there", file), file.exists):
         hint = "a script holds the answers, such as: default: An answer."
         raise _not_ready(plan, [Problem("RUN001", f"there is no script {file}", hint=hint)])
     script = read_script(file)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.problems.errors import NotFound, StrettoError
-from stretto.registry.folders import Folder
+from stretto.registry.folders import Folder, once
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import LEAD
 
@@ -78,7 +78,9 @@ def equip_plan(
     What an earlier run was given is taken out first: a run gets the playbooks of its own day.
     """
     # The bundled ones are for the lead agent.
-    has_any = LEAD in plan.agents or has_playbooks(settings)
+    has_any = LEAD in plan.agents or once(
+        ("playbooks", id(settings)), lambda: has_playbooks(settings)
+    )
     is_wanted = settings.playbooks.is_enabled and has_any
     if not plan.playbooks and not is_wanted:
         return plan, ()

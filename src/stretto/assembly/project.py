@@ -36,7 +36,7 @@ from stretto.problems.errors import (
 from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import read_recipe, read_recipe_file
-from stretto.registry.folders import Folder, Stamp, stamp
+from stretto.registry.folders import Folder, Stamp, once, stamp
 from stretto.text.short import did_you_mean, kind_of, listed
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
@@ -132,6 +132,9 @@ class Project:
 
     def catalog(self) -> Catalog:
         """The same one as long as no agent file changes."""
+        return once(("agents", id(self)), self._catalog_now)
+
+    def _catalog_now(self) -> Catalog:
         folders = (Folder(path, "") for path in self.settings.agents_dirs)
         now, known = stamp(folders, AGENT_SUFFIXES), self._catalog
         if known is not None and known[0] == now:
@@ -308,7 +311,8 @@ class Project:
         """
         model = named or self.settings.model
         if model is not None and model.startswith(SCRIPTED):
-            return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
+            script = Path(model.removeprefix(SCRIPTED))
+            return once(("script", script), lambda: f"{SCRIPTED}{script.resolve()}")
         return named
 
     def named_models(self, override: str | None) -> ModelSelection:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -130,10 +130,12 @@ class ThreadHop:
     """Work for a thread that many ask for at once: they share the way there and back, which costs
     more than most of what they ask. What takes long holds nobody up: others get another thread.
 
-    For one event loop.
+    For one event loop. `together`: what is asked by the time that a thread is free is done in one of
+    these, so that what all of it needs can be found out once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, together: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._together = together
         self._asked: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._count = 0  # of all that was ever asked
         self._threads = 0
@@ -167,12 +169,14 @@ class ThreadHop:
         outcomes: list[tuple[asyncio.Future[Any], object]] = []
         tell_at = time.perf_counter() + _TELL_SECONDS
         with suppress(IndexError, RuntimeError):  # nothing is asked any more; or the loop is closed
-            while True:
-                work, done = self._asked.popleft()
-                outcomes.append((done, _outcome(work)))
-                if time.perf_counter() > tell_at:
-                    loop.call_soon_threadsafe(_settle, outcomes)
-                    outcomes, tell_at = [], time.perf_counter() + _TELL_SECONDS
+            while asked := len(self._asked):
+                with self._together():
+                    for _ in range(asked):
+                        work, done = self._asked.popleft()
+                        outcomes.append((done, _outcome(work)))
+                        if time.perf_counter() > tell_at:
+                            loop.call_soon_threadsafe(_settle, outcomes)
+                            outcomes, tell_at = [], time.perf_counter() + _TELL_SECONDS
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._end, loop, outcomes)
 

@@ -1,11 +1,48 @@
 """The files of a folder as they are now, in a stable order."""
 
 import os
+import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from msgspec import Struct
+
+_T = TypeVar("_T")
+
+
+class _Seen(threading.local):
+    values: dict[Hashable, Any] | None = (
+        None  # None: everything is looked at whenever it is asked for
+    )
+
+
+_seen = _Seen()
+
+
+@contextmanager
+def looking_once() -> Iterator[None]:
+    """In this thread, what was looked at once is not looked at again until the end: for work that was all
+    asked for before the first look, so that nobody is told what was true before they asked."""
+    before = _seen.values
+    _seen.values = {}
+    try:
+        yield
+    finally:
+        _seen.values = before
+
+
+def once(what: Hashable, look: Callable[[], _T]) -> _T:
+    """What `look` finds; inside `looking_once`, what it found the first time."""
+    values = _seen.values
+    if values is None:
+        return look()
+    if what not in values:
+        values[what] = look()
+    found: _T = values[what]
+    return found
 
 
 class Folder(Struct, frozen=True):
@@ -59,6 +96,10 @@ def stamp(folders: Iterable[Folder], suffixes: Sequence[str]) -> Stamp | None:
 def signature(file: Path) -> tuple[int, int, int] | None:
     """Changes when the file does. None: it is gone, or has changed just now, so that what is read of it
     must not be remembered."""
+    return once(("file", file), lambda: _signature(file))
+
+
+def _signature(file: Path) -> tuple[int, int, int] | None:
     try:
         status = file.stat()
     except OSError:

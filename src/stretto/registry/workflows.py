@@ -18,7 +18,7 @@ from stretto.plan.check import Problems, check
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe_file
-from stretto.registry.folders import Folder, Stamp, files_in, signature, stamp
+from stretto.registry.folders import Folder, Stamp, files_in, once, signature, stamp
 from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
@@ -76,6 +76,9 @@ class Workflows:
 
     def _all(self) -> list[Entry]:
         """The problems of an entry are those of its name alone."""
+        return once(("recipes", id(self)), self._all_now)
+
+    def _all_now(self) -> list[Entry]:
         now, known = stamp(self._folders, SUFFIXES), self._found
         if known is not None and known[0] == now:
             return known[1]
