@@ -21,7 +21,8 @@ from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.names import RunId
 
-# Appends to its runs until it is killed, and prints how far each has come.
+# Appends to its runs, prints how far each has come, and waits to be killed before SQLite takes the WAL
+# into the database: then a damaged WAL would lose nothing.
 WRITER = """
 import asyncio, sys
 from pathlib import Path
@@ -32,14 +33,13 @@ from stretto.events.model import TimerFired
 async def main(path, runs):
     journal = await SqliteJournal.open(Path(path))
     fences = {run: await journal.lease(run, f"{run}-me", 60) for run in runs}
-    number = 0
-    while True:
-        number += 1
+    for number in range(1, 101):
         async def one(run):
             await journal.append(run, [TimerFired(1.0, StepTimer("x" * 700))], fence=fences[run])
             sys.stdout.write(f"{run} {number}\\n")
             sys.stdout.flush()
         await asyncio.gather(*map(one, runs))
+    await asyncio.Event().wait()
 
 asyncio.run(main(sys.argv[1], sys.argv[2:]))
 """
