@@ -41,7 +41,8 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._loop = asyncio.get_running_loop()
-        self._queue = SimpleQueue[_Request | None]()  # None: no more will come
+        self._queue = SimpleQueue[list[_Request] | None]()  # None: no more will come
+        self._gathered: list[_Request] = []  # in this round of the loop
         self._opened: asyncio.Future[None] = self._loop.create_future()
         # A daemon, so that a program that forgets to close can exit; what was acknowledged is safe.
         self._thread = Thread(target=self._work, name="stretto-journal", daemon=True)
@@ -62,8 +63,16 @@ class Writer:
     ) -> asyncio.Future[_T]:
         self.check_open()
         done: asyncio.Future[_T] = self._loop.create_future()
-        self._queue.put((done, change, arguments))
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append((done, change, arguments))
         return done
+
+    def _hand_over(self) -> None:
+        """What was submitted in one round of the loop, at once: waking the thread for each costs more."""
+        gathered, self._gathered = self._gathered, []
+        if gathered:
+            self._queue.put(gathered)
 
     def check_open(self) -> None:
         if self._is_closed:
@@ -72,6 +81,7 @@ class Writer:
     async def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
+            self._hand_over()
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -98,7 +108,7 @@ class Writer:
             while not self._queue.empty():
                 taken.append(self._queue.get())
             is_open = taken[-1] is not None
-            if batch := [request for request in taken if request is not None]:
+            if batch := [request for some in taken if some is not None for request in some]:
                 yield batch
 
     def _settle(self, outcomes: _Outcomes) -> None:
