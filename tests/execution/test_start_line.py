@@ -41,6 +41,25 @@ def test_accepted_runs_begin_in_order_once_no_request_is_under_way() -> None:
     asyncio.run(main())
 
 
+def test_runs_that_were_asked_for_one_after_the_other_begin_when_no_more_come() -> None:
+    async def main() -> None:
+        line, begun = StartLine(60, burst_seconds=1.0), list[int]()
+        loop, tasks, seen = asyncio.get_running_loop(), [], 0
+        for number in range(20):
+            with line.accepting():
+                tasks.append(asyncio.create_task(begin(line, begun, number)))
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)  # the answer is on its way, and then comes the next request
+            seen = len(begun)
+        assert seen <= 1  # the first one, which was alone
+        since = loop.time()
+        await asyncio.wait_for(asyncio.gather(*tasks), 10)
+        assert begun == list(range(20))
+        assert loop.time() - since < 5
+
+    asyncio.run(main())
+
+
 def test_requests_without_end_hold_no_run_up_for_long() -> None:
     async def main() -> None:
         line, begun = StartLine(patience_seconds=0.05), list[int]()

@@ -18,6 +18,7 @@ from stretto.ports.clock import Clock
 from stretto.problems.errors import StrettoError
 
 PATIENCE_SECONDS = 1.0
+_BURST_SECONDS = 0.005  # after a request, within which the next one of many comes
 _HOP_SECONDS = 0.02  # after which whoever waits for the thread is given another one
 _MOST_THREADS = 4
 _TELL_SECONDS = (
@@ -38,22 +39,32 @@ class Successor(Protocol):
 class StartLine:
     """For one event loop."""
 
-    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        patience_seconds: float = PATIENCE_SECONDS,
+        burst_seconds: float = _BURST_SECONDS,
+    ) -> None:
         self._patience_seconds = patience_seconds
+        self._burst_seconds = burst_seconds
         self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._accepting = 0
+        self._burst_until = 0.0
+        self._is_burst = False  # the last request came soon after the one before
         self._is_open = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
     def accepting(self) -> Iterator[None]:
         """While a run is being accepted, others may wait."""
+        loop = asyncio.get_running_loop()
+        self._is_burst = loop.time() < self._burst_until
         self._accepting += 1
         self._is_open.clear()
         try:
             yield
         finally:
             self._accepting -= 1
+            self._burst_until = loop.time() + self._burst_seconds
             if not self._accepting:
                 self._is_open.set()
 
@@ -81,13 +92,20 @@ class StartLine:
                 await asyncio.sleep(0)  # one a round, so that requests that come now are read
 
     async def _until_quiet(self, at_latest: float) -> None:
-        if not self._accepting:
-            return
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout_at(at_latest):
-                await self._is_open.wait()
-        except TimeoutError:
-            pass
+                while self._accepting or self._is_burst:
+                    await self._is_open.wait()
+                    await self._until_burst_ends()
+
+    async def _until_burst_ends(self) -> None:
+        """Whoever asks for many runs asks for the next one when one was answered. A run that was asked for
+        alone waits for nobody."""
+        left = self._burst_until - asyncio.get_running_loop().time()
+        if self._is_burst and left > 0:
+            await asyncio.sleep(left)
+        elif not self._accepting:
+            self._is_burst = False
 
 
 def _tell(turn: asyncio.Future[None]) -> None:
