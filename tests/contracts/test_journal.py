@@ -207,6 +207,19 @@ def test_runs_that_begin_together_begin_once_each_and_are_listed(store: Store) -
     store.run(story)
 
 
+def test_runs_that_have_not_ended_are_found_behind_any_number_that_has(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        await journal.begin(RUN, "one", 60, started())
+        for number in range(60):
+            run = RunId(f"later-{number}")
+            fence = await journal.begin(run, "one", 60, started(run))
+            await journal.append(run, [RunEnded(3.0, "complete")], fence=fence)
+        await journal.begin(OTHER, "one", 60, started(OTHER))
+        assert [row.run_id for row in await journal.unended()] == [OTHER, RUN]
+
+    store.run(story)
+
+
 def test_a_lease_that_comes_before_a_beginning_in_one_breath_is_kept(store: Store) -> None:
     async def story(journal: Journal) -> None:
         leased = journal.lease(RUN, "two", 60)

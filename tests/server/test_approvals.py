@@ -1,11 +1,14 @@
 """People decide over HTTP: what they see, what they may change, and who comes second."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.conftest import RECIPES, SCRIPTS
 from server.test_runs import started, until
 from stretto.assembly.project import Project
 from stretto.assembly.surface import Surface
@@ -14,7 +17,7 @@ from stretto.execution.runs import Runs
 from stretto.server.approvals import open_gates
 from stretto.server.service import Service
 from support.cli import environment
-from support.served import Served
+from support.served import Served, served
 
 
 def test_what_awaits_a_person_is_listed_oldest_first_with_what_would_run(server: Served) -> None:
@@ -81,6 +84,27 @@ def test_a_deadline_at_a_gate_does_not_lapse_silently(server: Served) -> None:
     assert "awaited approval" in report["steps"]["ask"]["error"]
     late = client.post(f"/api/runs/{run}/steps/ask/approve")
     assert late.status_code in (409, 422)
+
+
+def test_a_question_is_kept_behind_any_number_of_later_runs(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text(SCRIPTS["script"])
+    model = {"STRETTO_MODEL": f"scripted:{tmp_path / 'script.yaml'}"}
+    with served(tmp_path, RECIPES, model) as server:
+        client = server.client()
+        kept, due = started(client, "gated"), started(client, "brief-gate")
+        until(client, kept, "waiting")
+        with closing(sqlite3.connect(server.home / "runs.db", timeout=60)) as db:
+            rows = ((f"later-{n}", 4e9 + n) for n in range(10_001))
+            sql = """
+                INSERT INTO runs (run_id, fence, leased_until, workflow, status, started_at, ended_at)
+                VALUES (?, 1, 0, 'many', 'complete', ?, 5e9)
+                """
+            db.executemany(sql, rows)
+            db.commit()
+        report = until(client, due, "failed", "partial")
+        assert "awaited approval" in report["steps"]["ask"]["error"]
+        open_gates = client.get("/api/approvals").json()["approvals"]
+        assert [each["run_id"] for each in open_gates] == [kept]
 
 
 def test_a_gate_inside_a_workflow_step_shows_the_deadline_of_that_step(server: Served) -> None:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 1.0
 _SEND_SECONDS = 30.0
-_MOST_ROWS = 10_000
 _ASKED_SECONDS = 30 * 86_400.0  # for so long a question is remembered
 _LONGEST_PROMPT = 4_000
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "USER", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
@@ -93,7 +92,7 @@ class Notifier:
 
     async def _candidates(self, now: float) -> list[str]:
         runs = await self._engine.runs_of()
-        rows = [row for row in await runs.recent(_MOST_ROWS) if row.ended_at is None]
+        rows = await runs.unended()
         left: set[str] = {row.run_id for row in rows if runs.is_interrupted(row)}
         changed, self._changed = self._changed, set()
         new = left - self._looked_at

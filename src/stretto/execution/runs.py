@@ -296,6 +296,10 @@ class Runs:
     async def recent(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
         return await self._store.runs(limit, before)
 
+    async def unended(self) -> list[RunRow]:
+        """All that may go on, newest first."""
+        return await self._store.unended()
+
     async def news(self, after: int | None) -> RunNews:
         """Which runs have new events, also those of other processes."""
         return await self._store.news(after)

@@ -185,6 +185,10 @@ class Journal(Protocol):
         """The runs that started, newest first. `before`: those that come after this one in that order."""
         ...
 
+    async def unended(self) -> list[RunRow]:
+        """All that started and have not ended, however many came after them; newest first."""
+        ...
+
     async def run(self, run_id: RunId) -> RunRow | None:
         """One of them, if it started."""
         ...

@@ -28,7 +28,6 @@ from stretto.validation.schema import BadSchema, schema_errors
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import RunId
 
-_MOST_WAITING = 1_000  # runs that are looked through for steps that await approval
 _WORK = {tool.name: tool for tool in TOOLS}
 _FAILED = ("failed", "cancelled")
 _NEEDS_WORKFLOWS = ("list_workflows", "run_workflow", "save_workflow")
@@ -236,8 +235,7 @@ class McpCalls:
         runs = await self._stretto.engine.runs_of()
         ids = [RunId(asked["run_id"])] if "run_id" in asked else []
         if not ids:
-            rows = await runs.recent(_MOST_WAITING)
-            ids = [row.run_id for row in rows if row.ended_at is None]
+            ids = [row.run_id for row in await runs.unended()]
         found: list[Json] = []
         for id in ids:
             try:

@@ -10,7 +10,6 @@ from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 
-from stretto.assembly.run_list import MOST_ROWS
 from stretto.assembly.surface import Surface, SurfaceRun
 from stretto.ports.journal import Leased
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
@@ -82,7 +81,7 @@ class Service:
     async def unended(self) -> "list[RunRow]":
         """Runs that have not ended, whoever drives them."""
         runs = await self.stretto.engine.runs_of()
-        return [row for row in await runs.recent(MOST_ROWS) if row.ended_at is None]
+        return await runs.unended()
 
     async def resume(
         self,

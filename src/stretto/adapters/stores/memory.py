@@ -104,6 +104,9 @@ class MemoryJournal:
             found = found[places[0] + 1 :] if places else []
         return found[:limit]
 
+    async def unended(self) -> list[RunRow]:
+        return [row for row in await self.runs(len(self._runs)) if row.ended_at is None]
+
     async def run(self, run_id: RunId) -> RunRow | None:
         return next((row for row in await self.runs(len(self._runs)) if row.run_id == run_id), None)
 

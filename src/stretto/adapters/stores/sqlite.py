@@ -157,6 +157,9 @@ class SqliteJournal:
     async def runs(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
         return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit, before))
 
+    async def unended(self) -> list[RunRow]:
+        return await self._in_reader(lambda db: _unended(db, self._lease_time()))
+
     async def run(self, run_id: RunId) -> RunRow | None:
         return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
 
@@ -284,6 +287,11 @@ def _runs(db: sqlite3.Connection, now: float, limit: int, before: RunId | None) 
     sql = f"{_ROWS_OF_RUNS} {only} ORDER BY started_at DESC, id DESC LIMIT :limit"
     found = db.execute(sql, {"now": now, "limit": limit, "before": before})
     return [RunRow(*row) for row in found]
+
+
+def _unended(db: sqlite3.Connection, now: float) -> list[RunRow]:
+    sql = f"{_ROWS_OF_RUNS} AND ended_at IS NULL ORDER BY started_at DESC, id DESC"
+    return [RunRow(*row) for row in db.execute(sql, {"now": now})]
 
 
 def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
