@@ -5,6 +5,7 @@ import logging
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,6 +190,35 @@ def test_many_processes_on_one_journal_raise_no_alarm(path: Path) -> None:
         writer.kill()
         writer.communicate()
     assert opened(path)[0] == []
+
+
+def test_a_process_that_writes_many_runs_notes_only_those_that_a_wal_can_lose(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.adapters.stores.acknowledged._MOST_SLOTS", 50)
+    crashed = tmp_path / "crashed"
+
+    async def use() -> None:
+        journal = await SqliteJournal.open(path)
+        sizes = []
+        for number in range(520):
+            run = RunId(f"run-{number}")
+            fence = await journal.lease(run, "me", 60)
+            await journal.append(run, [TimerFired(1.0, StepTimer("t"))], fence=fence)
+            (note,) = path.parent.glob("*.acknowledged-*")
+            sizes.append(note.stat().st_size)
+        assert max(sizes) <= 64 * 60
+        shutil.copytree(path.parent, crashed)
+        await journal.close()
+
+    asyncio.run(use())
+    damaged = tmp_path / "damaged"
+    shutil.copytree(crashed, damaged)
+    assert opened(crashed / path.name)[0] == []
+    remove(damaged / path.name)
+    lost = {loss.run_id for loss in opened(damaged / path.name)[0]}
+    assert lost  # what came after the database took the WAL in
+    assert lost < {f"run-{number}" for number in range(460, 520)}
 
 
 def test_nothing_is_left_beside_a_journal_that_was_closed(path: Path) -> None:

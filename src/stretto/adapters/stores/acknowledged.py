@@ -5,7 +5,7 @@ SQLite reads a WAL that is gone, cut off or damaged as one that ended earlier, a
 each process that writes notes how far each run has come. The note is never synced: it outlives the
 process, and after a power cut it may be behind the journal, never ahead of it.
 
-    runs.db.acknowledged-4711-9f3c   one process: 64 bytes a run
+    runs.db.acknowledged-4711-9f3c   one process: 64 bytes a run, of 10,000 runs at the most
     runs.db.damaged-20261118-…/      the files as they were found, and lost.json
 """
 
@@ -29,6 +29,7 @@ from stretto.text.short import listed
 from stretto.vocabulary.names import RunId
 
 _SLOT = struct.Struct("<q56s")  # the last seq, and the run's id
+_MOST_SLOTS = 10_000  # then what is in the database itself is forgotten: only a WAL can lose it
 _FEW = 8  # slots that are written one by one; more are written in one piece
 _ALL = 2**62  # as if a run that was removed on purpose had all events that it could have
 _NOTED, _DAMAGED, _LOST = ".acknowledged-", ".damaged-", "lost.json"
@@ -48,6 +49,7 @@ class Acknowledged:
         self._descriptor: int | None = None  # made with the first event: who only reads has none
         self._slots: dict[RunId, int] = {}
         self._table = bytearray()
+        self._full_at = _MOST_SLOTS
 
     def note(self, last: Mapping[RunId, int]) -> None:
         changed = [self._put(run_id, seq) for run_id, seq in last.items()]
@@ -61,6 +63,24 @@ class Acknowledged:
             else:
                 for place in places:
                     self._write(place, place + _SLOT.size)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take the WAL into the database, so that `forget` may be called."""
+        return len(self._slots) >= self._full_at
+
+    def forget(self, is_whole: bool) -> None:
+        """`is_whole`: all that was ever written is in the database itself, and synced. Otherwise it is
+        asked for again later."""
+        if not is_whole:
+            self._full_at = len(self._slots) + _MOST_SLOTS // 10
+            return
+        self._slots.clear()
+        self._table.clear()
+        self._full_at = _MOST_SLOTS
+        with suppress(OSError):
+            if self._descriptor is not None:
+                os.ftruncate(self._descriptor, 0)
 
     def close(self) -> None:
         """After the journal was closed. Once the WAL is gone, all is in the database itself, and

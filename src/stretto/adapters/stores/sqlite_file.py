@@ -128,6 +128,15 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return db
 
 
+def take_in_wal(db: sqlite3.Connection) -> bool:
+    """Whether all of the WAL is in the database itself now, and synced. Waits for nobody: False where others read what is old."""
+    try:
+        is_busy, pages, taken = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:  # a full disk, say
+        return False
+    return not is_busy and pages == taken
+
+
 def lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
     """The time that leases are counted by: since the boot, so that nobody can set it, and from when
     the boot was, as the first process of it took it to be. So all processes agree."""

@@ -18,7 +18,12 @@ from threading import Thread
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from stretto.adapters.stores.acknowledged import Acknowledged, check, losses
-from stretto.adapters.stores.sqlite_file import explained, lease_clock, open_for_writing
+from stretto.adapters.stores.sqlite_file import (
+    explained,
+    lease_clock,
+    open_for_writing,
+    take_in_wal,
+)
 from stretto.adapters.stores.sqlite_ledger import BeginRun, Ledger
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
@@ -99,6 +104,8 @@ class Writer:
         with closing(acknowledged), closing(db):
             for batch in self._batches():
                 self._settle(_commit(ledger, batch))
+                if acknowledged.is_full:
+                    acknowledged.forget(take_in_wal(db))
 
     def _batches(self) -> Iterator[list[_Request]]:
         """All that is queued, each time; nothing is queued after None."""
