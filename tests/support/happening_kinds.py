@@ -242,6 +242,8 @@ KINDS = (
     )),
     _raw("an answer without a reason for its end", _chunk(role="assistant", content="The first half"), "[DONE]", says="did not say why it stopped"),
     _raw("a refusal behind some words", _chunk(content="Sure: "), _chunk(refusal="No."), _chunk("stop"), "[DONE]", says="will not answer"),
+    _raw("an error in a choice", _chunk(content="The first half"), {"choices": [{"delta": {}, "error": {"message": "upstream died", "code": 502}}]}, _chunk("stop"), "[DONE]", says="upstream died"),
+    _http("an error named as an event", _one(), WrongType("text/event-stream", f'data: {json.dumps(_chunk(content="Half"))}\n\nevent: error\ndata: {{"message": "overloaded"}}\n\n'), "overloaded"),
     _raw("a stream without choices", {"choices": []}, "[DONE]", says="empty"),
     _raw("a stream that ends at once", "[DONE]", says="empty"),
     _http("no choices", _one(), WrongType("application/json", '{"choices": []}'), "no choices"),
@@ -252,6 +254,8 @@ KINDS = (
     )),
     _http("reasoning and no answer", _one(), Said("", reasoning="Let me think."), "empty"),
     _http("an empty fence", _one(), Said("```\n```"), "empty"),
+    *(_http(f"an answer that is only {said}", _one(), Said(said), "empty") for said in ("</s>", "<|im_end|>", '""')),
+    _http("control characters", _one(), Said("\x01\x02"), "empty"),
     _http("characters that show nothing", _one(), Said("\u200b\ufeff"), "empty"),
     *(_http(f"a tool call as text: {said[:12]}", READER % "Read", Said(said), "as text") for said in (
         TEXT_CALL, f"```json\n{TEXT_CALL}\n```", f"<tool_call>{TEXT_CALL}</tool_call>", f"I look.\n<tool_call>{TEXT_CALL}</tool_call>",

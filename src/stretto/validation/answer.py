@@ -22,9 +22,16 @@ _THOUGHTS = re.compile(
     re.DOTALL | re.VERBOSE | re.IGNORECASE,
 )
 _EMPTY_FENCE = re.compile(r"\A\s*(?:```|~~~)\w*\s*(?:(?:```|~~~)\s*)?\Z")
-_THOUGHT_BEGINS = ("<", "[", "◁")
+_EMPTY_QUOTES = frozenset({'""', "''", "``"})
+# Tokens with which a model ends; a server that does not know them passes them on as text.
+_END_TOKENS = re.compile(
+    r"</?s>|<\|[a-z_]{1,30}\|>|<(?:eos|bos|pad|unk|end_of_turn|start_of_turn)>|\[/?INST\]", re.I
+)
+_MARK_BEGINS = ("<", "[", "◁")
 # Characters that are not blanks to Python, but show nothing.
-_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
+_INVISIBLE = dict.fromkeys((
+    *map(ord, "\ufeff\u200b\u200c\u200d\u2060\u00ad\x7f"), *(code for code in range(32) if not chr(code).isspace())
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +121,7 @@ def _admits_text(schema: Mapping[str, Json]) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    answer = _THOUGHTS.sub("", text) if text.lstrip()[:1] in _THOUGHT_BEGINS else text
-    answer = answer.translate(dict.fromkeys(map(ord, _INVISIBLE)))
-    return not answer.strip() or _EMPTY_FENCE.match(answer) is not None
+    answer = text.translate(_INVISIBLE).strip()
+    if answer[:1] in _MARK_BEGINS:
+        answer = _END_TOKENS.sub("", _THOUGHTS.sub("", answer)).strip()
+    return not answer or answer in _EMPTY_QUOTES or _EMPTY_FENCE.match(answer) is not None

@@ -63,6 +63,61 @@ def test_what_a_server_does_has_a_kind_and_words(
     assert says in fault.message
 
 
+def _events(*chunks: str, name: str = "") -> WrongType:
+    head = f"event: {name}\n" if name else ""
+    told = "".join(f"data: {chunk}\n\n" for chunk in chunks[:-1])
+    return WrongType("text/event-stream", f"{told}{head}data: {chunks[-1]}\n\n")
+
+
+HALF = '{"choices": [{"index": 0, "delta": {"content": "half"}}]}'
+STOP = '{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}'
+WHOLE = '{"choices": [{"message": {"content": "half"}, "finish_reason": "stop"}]}'
+DOWN = '{"message": "upstream is down", "code": 502}'
+PLACES = {
+    "in a choice": _events(HALF, f'{{"choices": [{{"delta": {{}}, "error": {DOWN}}}]}}', STOP),
+    "in a piece of a choice": _events(
+        HALF, f'{{"choices": [{{"delta": {{"error": {DOWN}}}}}]}}', STOP
+    ),
+    "in the choice of a whole answer": WrongType(
+        "application/json", WHOLE.replace('"finish_reason"', f'"error": {DOWN}, "finish_reason"')
+    ),
+    "in an event of that name": _events(HALF, DOWN, name="error"),
+    "as a chunk of its own": _events(HALF, DOWN.replace("{", '{"object": "error", ')),
+    "as a whole answer": WrongType("application/json", DOWN.replace("{", '{"object": "error", ')),
+    "as a detail": _events(HALF, '{"detail": "upstream is down"}'),
+    "in one piece where events were announced": WrongType(
+        "text/event-stream", f'{{"error": {DOWN}}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("script", PLACES.values(), ids=PLACES)
+def test_an_error_is_found_wherever_it_stands_in_an_answer(script: ServerScript) -> None:
+    fault = failure(script)
+    assert fault.kind == "unavailable"
+    assert "upstream is down" in fault.message
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        WrongType("text/event-stream", f"data: {HALF}\n\ndata: {STOP[:-9]}"),
+        WrongType("text/event-stream", ""),
+        WrongType("application/json", WHOLE[:-9]),
+        WrongType("application/json", ""),
+    ],
+)
+def test_an_answer_that_ends_in_the_middle_of_a_chunk_was_cut_off(script: ServerScript) -> None:
+    fault = failure(script)
+    assert (fault.kind, "in the middle" in fault.message) == ("unavailable", True)
+
+
+def test_an_answer_that_is_compressed_unasked_is_told_as_that() -> None:
+    compressed = Status(200, headers={"Content-Encoding": "gzip"}, body="\x1f\x8b\x08")
+    fault = failure(compressed)
+    assert (fault.kind, "compressed its answer (gzip)" in fault.message) == ("error", True)
+
+
 def test_a_code_says_more_than_a_status() -> None:
     body = '{"error": {"message": "too long", "code": "context_length_exceeded"}}'
     assert failure(Status(400, body=body)).kind == "refused"

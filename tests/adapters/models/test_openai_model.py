@@ -91,6 +91,40 @@ def test_tool_calls_are_offered_made_and_answered() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        ['{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "yes"}}'],
+        ['{"index": 0, "delta": {"content": "y"}}', '{"index": 1, "delta": {"content": "no"}}',
+         '{"index": 0, "delta": {"content": "es"}}'],
+    ],
+)  # fmt: skip
+def test_of_several_choices_the_first_is_the_answer(chunks: list[str]) -> None:
+    stop = '{"index": 0, "delta": {}, "finish_reason": "stop"}'
+    told = "".join(f'data: {{"choices": [{each}]}}\n\n' for each in (*chunks, stop))
+    reply, _ = asked_once(WrongType("text/event-stream", told))
+    assert reply.text == "yes"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '\ufeffdata: {"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}]}\n\n',
+        '{"choices": [{"message": {"content": "yes"},\n\n"finish_reason": "stop"}]}\n',
+    ],
+)
+def test_a_stream_may_begin_with_a_mark_or_be_none(body: str) -> None:
+    reply, _ = asked_once(WrongType("text/event-stream", body))
+    assert reply.text == "yes"
+
+
+def test_a_refusal_may_be_a_part_of_the_content() -> None:
+    parts = '[{"type": "text", "text": "Sure."}, {"type": "refusal", "refusal": "No."}]'
+    body = f'{{"choices": [{{"message": {{"content": {parts}}}, "finish_reason": "stop"}}]}}'
+    reply, _ = asked_once(WrongType("application/json", body))
+    assert reply.finish == "content_filter"
+
+
 def test_a_call_without_a_name_is_nobodys() -> None:
     calls = (ToolCall("", {"a": 1}), ToolCall("look", {"city": "Rome"}), ToolCall("", "{"))
     reply, _ = asked_once(Said("", tool_calls=calls), tools=[LOOK])

@@ -198,7 +198,8 @@ def _message(body: bytes) -> tuple[str, tuple[str, ...]]:
     error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
     if not isinstance(error, dict):
         return (error if isinstance(error, str) else text), ()
-    message, codes = error.get("message"), (error.get("code"), error.get("type"))
+    message = error.get("message", error.get("detail"))
+    codes = (error.get("code"), error.get("type"))
     return (message if isinstance(message, str) else text), tuple(
         str(code) for code in codes if code
     )

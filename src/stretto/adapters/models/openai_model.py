@@ -13,7 +13,12 @@ import httpcore2
 from stretto.adapters.models import openai_faults as faults
 from stretto.adapters.models.endpoint import Endpoint
 from stretto.adapters.models.http_client import client_of
-from stretto.adapters.models.openai_wire import EventLines, PartialReply, request_body
+from stretto.adapters.models.openai_wire import (
+    EventLines,
+    PartialReply,
+    read_object,
+    request_body,
+)
 from stretto.ports.model import ModelQuestion, ModelReply, ModelTraits
 
 _PATH = "chat/completions"
@@ -70,6 +75,10 @@ class OpenAIModel:
                 if _content_type(response) not in ("application/json", "text/event-stream"):
                     what = f"answered with {_content_type(response) or 'no content type'}"
                     raise faults.unexpected(what, await self._read_all(response), endpoint)
+                encoding = _header_texts(response).get("content-encoding", "identity")
+                if encoding.strip().lower() not in ("", "identity"):
+                    what = f"compressed its answer ({encoding}), which it was not asked to"
+                    raise faults.unexpected(what, b"", endpoint)
                 yield response
 
     async def _read_events(
@@ -88,7 +97,12 @@ class OpenAIModel:
                     raise faults.unexpected("sent a chunk without end", b"", self._endpoint)
         for text in lines.end():
             if text != _DONE:
+                if read_object(text) is None:
+                    raise faults.cut_off(self._endpoint)
                 hear(reply.add(text))
+        if lines.other:
+            hear(reply.add_whole(lines.other))
+            return
         hear(reply.end())
         if not reply.has_ended:
             raise faults.cut_off(self._endpoint)

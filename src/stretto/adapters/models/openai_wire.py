@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from stretto.adapters.models import openai_faults as faults
@@ -31,6 +31,7 @@ _LONGEST_NAME = 64
 # Servers send the thoughts of a model under one of these names, or between these tags.
 _THINKING_FIELDS = ("reasoning_content", "reasoning")
 _OPENING, _CLOSING = "<think>", "</think>"
+BOM = b"\xef\xbb\xbf"
 # What the strict mode of OpenAI does not take.
 _NOT_STRICT = frozenset({
     "minLength", "maxLength", "patternProperties", "unevaluatedProperties", "propertyNames",
@@ -181,24 +182,43 @@ class EventLines:
     def __init__(self) -> None:
         self._rest = b""
         self._lines: list[bytes] = []
+        self._others: list[bytes] | None = []  # lines that are no event; None: there were events
+        self._is_error = False
         self.held_bytes = 0  # of an event that is not whole yet
 
     def feed(self, part: bytes) -> Iterator[bytes]:
         *lines, self._rest = (self._rest + part).split(b"\n")
         self.held_bytes += len(part)
         for line in lines:
-            line = line.rstrip(b"\r")
+            line = line.rstrip(b"\r").removeprefix(BOM)
             if line.startswith(b"data:"):
                 self._lines.append(line[5:].strip())
-            elif not line:
-                if self._lines:
-                    yield b"\n".join(self._lines)
-                    self._lines.clear()
+            elif line.startswith(b"event:"):
+                self._is_error = line[6:].strip() == b"error"
+            elif line:
+                if self._others is not None:
+                    self._others.append(line)
+            else:
+                yield from self._event()
                 self.held_bytes = len(self._rest)
+
+    def _event(self) -> Iterator[bytes]:
+        if self._lines:
+            text = b"\n".join(self._lines)
+            self._lines.clear()
+            self._others = None
+            # What some servers say by the name of an event, others say in what it holds.
+            yield b'{"error": %b}' % text if self._is_error and read_object(text) else text
+        self._is_error = False
 
     def end(self) -> Iterator[bytes]:
         """What lacks its last blank line."""
         yield from self.feed(b"\n\n")
+
+    @property
+    def other(self) -> bytes:
+        """The body, if no event was in it: some servers send an answer in one piece all the same."""
+        return b"\n".join(self._others or ())
 
 
 @dataclass(slots=True)
@@ -283,6 +303,7 @@ class PartialReply:
     _thoughts: dict[str, str] = field(default_factory=dict)
     _tokens: TokenCounts | None = None
     _is_refused: bool = False
+    _index: int | None = None  # of the choice that is the answer: none of the others was asked for
 
     def add(self, text: bytes) -> str:
         """The visible text of one chunk."""
@@ -295,8 +316,10 @@ class PartialReply:
         """The same for an answer in one piece, from a server that cannot stream."""
         answer = read_object(body)
         if answer is None:
+            if _is_cut(body):
+                raise faults.cut_off(self.endpoint)
             raise faults.unexpected("sent what is not JSON", body, self.endpoint)
-        if not _objects_in(answer, "choices") and not answer.get("error"):
+        if not _objects_in(answer, "choices") and _error_in(answer) is None:
             raise faults.unexpected("sent no choices", body, self.endpoint)
         self.has_ended = True
         return self._read(answer, "message") + self.end()
@@ -318,26 +341,56 @@ class PartialReply:
         )
 
     def _read(self, chunk: Object, key: str) -> str:
-        if error := chunk.get("error"):
+        if (error := _error_in(chunk)) is not None:
             raise faults.stream_failure(error, self.endpoint)
         # A server that repeats the usage in each chunk counts from the start.
         self._tokens = _tokens(chunk) or self._tokens
         visible = ""
-        for choice in _objects_in(chunk, "choices")[:1]:
-            visible = self._read_message(_object_in(choice, key))
+        for choice in self._own_choices(chunk):
+            message = _object_in(choice, key)
+            if error := choice.get("error") or message.get("error"):
+                raise faults.stream_failure(error, self.endpoint)
+            visible = self._read_message(message)
             if reason := choice.get("finish_reason"):
                 self.has_ended = True
                 self.finish = finish_reason(str(reason))
                 self.odd_finish = "" if self.finish else str(reason)
         return visible
 
+    def _own_choices(self, chunk: Object) -> list[Object]:
+        choices = _objects_in(chunk, "choices")
+        if choices and self._index is None:
+            self._index = min(map(_index_of, choices))
+        return [choice for choice in choices if _index_of(choice) == self._index][:1]
+
     def _read_message(self, message: Object) -> str:
         for name in _THINKING_FIELDS:
             if thought := _text_in(message, name):
                 self._thoughts[name] = self._thoughts.get(name, "") + thought
-        self._is_refused |= bool(_text_in(message, "refusal"))
+        self._is_refused |= bool(_text_in(message, "refusal")) or any(
+            part.get("type") == "refusal" for part in _objects_in(message, "content")
+        )
         for place, sent in enumerate(_objects_in(message, "tool_calls")):
             self._calls.add(sent, place)
         visible = self._filter.feed(_text_in(message, "content"))
         self._pieces.append(visible)
         return visible
+
+
+def _index_of(choice: Object) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _error_in(answer: Object) -> Json:
+    """What an answer or a chunk tells of a failure; None: nothing. vLLM sends the error itself."""
+    if error := answer.get("error"):
+        return cast(Json, error)
+    is_error = answer.get("object") == "error" or ("choices" not in answer and "detail" in answer)
+    return dict(answer) if is_error else None
+
+
+def _is_cut(body: bytes) -> bool:
+    """Whether these may be the first bytes of an answer, and the rest has not come."""
+    text = body.strip()
+    return not text or (text.startswith(b"{") and not text.endswith(b"}"))
