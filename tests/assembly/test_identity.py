@@ -85,3 +85,22 @@ def test_a_tool_is_another_once_it_is_configured_otherwise(
     one, two = (structs.replace(settings, search=Search(f"http://{host}/")) for host in ("a", "b"))
     assert tool("WebSearch", one) != tool("WebSearch", two)
     assert tool("Read", one) == tool("Read", two) == ""
+
+
+def test_what_a_program_is_given_of_the_environment_counts(settings: Settings) -> None:
+    """But a key that was renewed asks for the same."""
+    entry = {"url": "http://127.0.0.1:9/", "headers": {"X-Team": "${TEAM}", "X-Key": "${API_KEY}"}}
+    server = {"s": entry}
+    given = structs.replace(
+        settings, mcp_servers=server, bash=BashSettings(environment=("TEAM", "API_KEY"))
+    )
+
+    def tools(**environ: str) -> list[str]:
+        asked = MachineIdentities(given, environ)
+        names = [asked.of_tool(name) for name in ("Bash", "mcp__s__look")]
+        return [*names, asked.of_model("cli:sh answer.sh")]
+
+    ours = tools(TEAM="ours", API_KEY="sk-one-0123456789abcdef")
+    assert ours == tools(TEAM="ours", API_KEY="sk-two-0123456789abcdef", OTHER="x")
+    assert all(a != b for a, b in zip(ours, tools(TEAM="theirs"), strict=True))
+    assert all(a != b for a, b in zip(tools(), tools(TEAM="ours"), strict=True))

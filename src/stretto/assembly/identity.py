@@ -5,7 +5,7 @@ that may hold a secret is digested.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from stretto.assembly.functions import Functions
 from stretto.config.settings import Settings
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
+from stretto.text.redaction import Redactor
 from stretto.vocabulary.json_value import Json
 
 # Variables from which the libraries of other providers take the address of their server.
@@ -45,8 +46,8 @@ class MachineIdentities:
         if name.startswith("mcp__"):
             return self._of_server(settings.mcp_servers.get(name.split("__")[1]))
         if name == "Bash":
-            bash = settings.bash
-            return _digest([settings.sandbox, sorted(bash.environment), bash.network])
+            given = self._variables(settings.bash.environment)
+            return _digest([settings.sandbox, given, settings.bash.network])
         if name == "WebSearch" and settings.search is not None:
             return _digest([settings.search.url, settings.search.kind])
         if name == "WebFetch" and settings.web_allow_private:
@@ -58,7 +59,16 @@ class MachineIdentities:
         args = entry.get("args")
         words = [entry.get("command"), *(args if isinstance(args, list) else ())]
         texts = [word for word in words if isinstance(word, str)]
-        return _digest([entry, *self._stamps(texts)])
+        return _digest([entry, self._variables(_named_variables(entry)), *self._stamps(texts)])
+
+    def _variables(self, names: Iterable[str]) -> list[tuple[str, str | None]]:
+        """What a program is given of the environment. Of a secret only that there is one: a key that
+        was renewed asks for the same."""
+        values = {name: self._environ.get(name) for name in sorted(names)}
+        if not any(values.values()):
+            return list(values.items())
+        hide = Redactor(self._environ).text
+        return [(name, hide(value) if value else value) for name, value in values.items()]
 
     def _stamps(self, words: Sequence[str]) -> list[str]:
         """Of the program and of any file among its words: `python answer.py`."""
@@ -108,7 +118,15 @@ class MachineIdentities:
         if isinstance(asked, str):
             return name
         words = asked.words if isinstance(asked, NamedCommand) else (asked.cli.name,)
-        return f"{name} {_digest(self._stamps(words))}"
+        given = self._variables(self._settings.bash.environment)
+        return f"{name} {_digest([*self._stamps(words), given])}"
+
+
+def _named_variables(entry: Mapping[str, Json]) -> set[str]:
+    """Those that a server is started with: `${NAME}` in its settings."""
+    from stretto.adapters.tools.mcp_config import VARIABLE
+
+    return set(VARIABLE.findall(json.dumps([entry.get("env"), entry.get("headers")])))
 
 
 def _stamp(path: Path) -> str:

@@ -16,7 +16,7 @@ from stretto.vocabulary.names import is_id
 _STDIO_KEYS = ("command", "args", "env", "cwd")
 _HTTP_KEYS = ("url", "headers")
 _COMMON_KEYS = ("tools", "read_only")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def read_servers(
 
 def fill_variables(text: str, environ: Mapping[str, str]) -> str:
     """Replace each `${NAME}`. Raises KeyError with the name that is not set."""
-    return _VARIABLE.sub(lambda match: environ[match[1]], text)
+    return VARIABLE.sub(lambda match: environ[match[1]], text)
 
 
 def _make_server(name: str, entry: Mapping[str, Json]) -> McpServer:
