@@ -278,6 +278,66 @@ def test_what_an_error_of_a_function_says_is_cut(open_stretto: Open) -> None:
     asyncio.run(main())
 
 
+def _write_half(context: stretto.AgentContext, item: int = 0) -> str:
+    assert context.workspace is not None
+    (context.workspace / f"half-{item}.txt").write_text("x")
+    if item == 2:
+        raise ValueError("broke in the middle")
+    return "done"
+
+
+WRITING = 'name: w\nsteps: [{id: a, posture: writer, write_set: ["*.txt"], %s}]\n'
+ELEMENTS = "map: {over: '[1, 2, 3]', agent: write, on_item_failure: skip}"
+
+
+def test_half_done_files_of_a_function_are_not_merged_unasked(
+    open_stretto: Open, project: Path
+) -> None:
+    async def main() -> None:
+        async with open_stretto(agents={"write": _write_half}, model=None) as w:
+            run = await w.start(WRITING % ELEMENTS)
+            assert await run.wait() == "waiting"
+            assert not list(project.glob("*.txt"))
+            (issue,) = [each for each in (await run.report()).issues if "half-done" in each.text]
+            assert "item.1.stage.0" in issue.text
+
+    asyncio.run(main())
+
+
+def test_what_a_failed_function_left_in_a_shared_workspace_is_named(
+    open_stretto: Open, project: Path
+) -> None:
+    async def main() -> None:
+        async with open_stretto(agents={"write": _write_half}, model=None) as w:
+            report = await (await w.start(WRITING % f"workspace_mode: shared, {ELEMENTS}")).report()
+            (said,) = [each for each in report.steps["a"].warnings if "half-done" in each]
+            assert "half-2.txt" in said
+
+    asyncio.run(main())
+
+
+def test_a_function_can_write_and_remove_what_its_step_may(
+    open_stretto: Open, project: Path
+) -> None:
+    for number in range(20):
+        (project / f"old-{number}.txt").write_text("x")
+
+    def tidy(context: stretto.AgentContext) -> str:
+        assert context.workspace is not None
+        for file in context.workspace.glob("old-*.txt"):
+            file.unlink()
+        return "done"
+
+    async def main() -> None:
+        recipe = WRITING % "subagent: tidy, prompt: x"
+        async with open_stretto(agents={"tidy": tidy}, model=None) as w:
+            assert await w.validate(recipe) == ()
+            assert await (await w.start(recipe)).wait() == "complete"
+        assert not list(project.glob("*.txt"))
+
+    asyncio.run(main())
+
+
 class _Alarm(BaseException):
     pass
 

@@ -28,7 +28,8 @@ from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.text.short import listed
-from stretto.vocabulary.names import COMMAND_AGENT, StepId
+from stretto.vocabulary.models import CLI_MODEL, works_unseen
+from stretto.vocabulary.names import StepId
 
 CollectionEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 
@@ -85,14 +86,12 @@ class WriterCopies:
         return f"half-done files of {listed(left)}, which did not succeed" if left else ""
 
     def _may_have_written(self, attempt: AttemptState) -> bool:
-        """Whether a tool call is on record, or a program worked that need not report its calls."""
+        """Whether a tool call is on record, or whoever worked makes none: a program, a function."""
         agent = self._state.plan.agents[attempt.agent]
-        setup = self._state.setup
-        models = (attempt.model, agent.model or "", *(setup.models.values() if setup else ()))
-        is_program = attempt.agent == COMMAND_AGENT or any(
-            name.startswith("cli:") for name in models
-        )
-        return attempt.started_at is not None and (is_program or attempt.tool_calls > 0)
+        answering = self._state.setup.models.values() if self._state.setup else ()
+        is_unseen = works_unseen(attempt.model) or works_unseen(agent.model or "")
+        is_unseen |= any(name.startswith(CLI_MODEL) for name in answering)
+        return attempt.started_at is not None and (is_unseen or attempt.tool_calls > 0)
 
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
         """The answer of a writer is reused only together with the files that it describes.

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from stretto.plan.inputs import Misfit
 from stretto.problems import Problem
 from stretto.recipe.model import Agent, Posture, Recipe
-from stretto.vocabulary.models import COMMAND_MODEL
+from stretto.vocabulary.models import COMMAND_MODEL, works_unseen
 from stretto.vocabulary.names import CHANGING_TOOLS, COMMAND_AGENT, KNOWN_TOOLS, AgentId, tool_name
 
 
@@ -51,7 +51,7 @@ def posture_of(agent: Agent, changing: Set[str] = CHANGING_TOOLS) -> Posture:
 
 
 def has_means_to_write(agent: Agent, model: str | None, changing: Set[str]) -> bool:
-    """A tool that changes files; one of an MCP server may; another program has tools of its own."""
-    if (model or agent.model or "").startswith("cli:"):
+    """A tool that changes files; one of an MCP server may; programs and functions need none."""
+    if works_unseen(model or "") or works_unseen(agent.model or ""):
         return True
     return any(tool_name(tool) in changing or tool.startswith("mcp__") for tool in tools_of(agent))

@@ -34,7 +34,7 @@ from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValu
 from stretto.templates.template import Template
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json, Kept, Large, loaded
-from stretto.vocabulary.models import Setup
+from stretto.vocabulary.models import Setup, works_unseen
 from stretto.vocabulary.names import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
@@ -291,8 +291,8 @@ class StepState(Struct, eq=False):
 
     @property
     def may_have_removed(self) -> bool:
-        """Whether a tool call of the step, or a program that is its agent, can have removed files."""
-        return any(each.may_have_removed or each.model.startswith("cli:") for each in self.attempts)
+        """Whether a tool call of the step, or a program or function that is its agent, can have removed files."""
+        return any(each.may_have_removed or works_unseen(each.model) for each in self.attempts)
 
     @property
     def diff(self) -> str:

@@ -28,6 +28,11 @@ def is_function(model: str | None) -> TypeGuard[str]:
     return model is not None and model.startswith(FUNCTION_MODEL)
 
 
+def works_unseen(model: str) -> bool:
+    """Whether whoever answers may change files without a tool call on record."""
+    return model.startswith((CLI_MODEL, FUNCTION_MODEL, COMMAND_MODEL))
+
+
 def is_local(model: str) -> bool:
     """Whether the model runs on this machine and costs nothing."""
     return model == EMBEDDED_MODEL or model.startswith(LOCAL_MODEL)
