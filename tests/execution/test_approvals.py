@@ -115,6 +115,27 @@ def test_an_approval_does_not_travel_to_an_edited_step(edit: tuple[str, str]) ->
     assert stage.runner.steps == []
 
 
+WRITES = SEND.replace("gate: human", "gate: human, posture: writer, write_set: [src]")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("workspace_mode: isolated", "workspace_mode: shared"),
+        ("merge_back: manual", "merge_back: auto"),
+        ("merge_back: after z", "merge_back: auto"),
+        ("merge_back: after z, merge_when: 'false'", "merge_back: after z, merge_when: 'true'"),
+    ],
+)
+def test_an_approval_does_not_travel_to_where_the_files_would_be_others(
+    one: str, other: str
+) -> None:
+    """A person has let a step write in a copy, and not in the workspace."""
+    stage = approved(GATED.replace(SEND, WRITES.replace("writer,", f"writer, {one},", 1)))
+    plan = plan_of(GATED.replace(SEND, WRITES.replace("writer,", f"writer, {other},", 1)))
+    assert again(stage, plan).status is RunStatus.WAITING
+
+
 def test_an_approval_does_not_travel_to_another_model() -> None:
     stage = approved()
     assert again(stage, model="another model").status is RunStatus.WAITING

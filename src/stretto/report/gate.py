@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from stretto.plan.model import PlannedWorkflow
 from stretto.plan.workflow_steps import inner_steps
+from stretto.report.prose import where_it_writes
 from stretto.report.text import show
 from stretto.schedule.approvals import question_of
 from stretto.schedule.commands import StartAttempt
@@ -57,6 +58,7 @@ class Gate:
     posture: str
     read_set: tuple[str, ...]
     write_set: tuple[str, ...]
+    where: str  # a writer writes: in the workspace or in a copy, and what becomes of its change
     workspace: str
     parts: tuple[GatePart, ...]
     grounds: tuple[Ground, ...]
@@ -87,6 +89,7 @@ def gate_of(state: RunState, step: StepState) -> Gate:
         posture=planned.posture,
         read_set=planned.read_set,
         write_set=planned.write_set,
+        where=where_it_writes(planned) if planned.is_writer else "",
         workspace=state.workspace,
         parts=tuple(_part(state, command) for command in question.commands),
         grounds=tuple(Ground(each.id, each.status.value, each.output) for each in befores),
@@ -142,6 +145,7 @@ def gate_as_json(gate: Gate) -> dict[str, Json]:
         "posture": gate.posture,
         "read_set": list(gate.read_set),
         "write_set": list(gate.write_set),
+        "where": gate.where,
         "workspace": gate.workspace,
         "parts": parts,
         "grounds": grounds,
@@ -169,7 +173,7 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
     if gate.about == "merge":
         yield f"  its change: stretto diff {gate.run_id} {gate.step}"
     if gate.posture == "writer":
-        yield f"  writes  {', '.join(gate.write_set)}"
+        yield f"  writes  {', '.join(gate.write_set)} ({gate.where})"
     if gate.used is not None:
         yield from _used_lines(gate.used, most)
     else:

@@ -187,8 +187,18 @@ def _conditions(step: PlannedStep) -> Iterator[str]:
     if step.timeout_seconds:
         yield f"May take {format_duration(step.timeout_seconds)}."
     if step.posture == "writer":
-        where = "in its own copy, merged back" if step.workspace_mode == "isolated" else "in place"
-        yield f"May write {listed(step.write_set)} {where}."
+        yield f"May write {listed(step.write_set)} {where_it_writes(step)}."
+
+
+def where_it_writes(step: PlannedStep) -> str:
+    """Of a writer, in words: in the workspace or in a copy, and what becomes of the copy's change."""
+    if not step.is_isolated:
+        return "in place"
+    if step.merge_back == "after":
+        condition = f" if {step.merge_when.text.strip()}" if step.merge_when else ""
+        return f"in its own copy, merged after {step.merge_after}{condition}"
+    fates = {"auto": "merged back", "manual": "merged by stretto apply", "never": "never merged"}
+    return f"in its own copy, {fates[step.merge_back]}"
 
 
 def _failure(plan: Plan, step: PlannedStep) -> str:

@@ -192,7 +192,10 @@ def _rest(state: RunState, step: StepState) -> list[str]:
         agent for brief in briefs(step.planned.work) for agent in (brief.agent, brief.fallback)
     ]
     agents = [state.plan.agents[agent] for agent in dict.fromkeys(named) if agent is not None]
-    known = [repr(step.planned.work), *map(repr, agents), step.planned.merge_back]
+    planned = step.planned
+    merging = "" if planned.merge_when is None else planned.merge_when.text
+    known = [repr(planned.work), *map(repr, agents), planned.merge_back]
+    known += [planned.workspace_mode, planned.merge_after or "", merging]
     return known if step.inner is None else [*known, *_inside(state, step, step.inner)]
 
 
