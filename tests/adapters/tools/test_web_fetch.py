@@ -70,6 +70,15 @@ def test_json_and_other_charsets_come_as_they_are() -> None:
     assert told.text.endswith("caf\ufffd")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [page(""), page(" \n"), page("<html><body><script>draw()</script></body>", "text/html")],
+)
+def test_a_page_without_a_text_is_an_error(answer: bytes) -> None:
+    told, _ = fetched(lambda asked: answer, home)
+    assert (told.verdict, "there is no text" in told.text) == ("error", True)
+
+
 @pytest.mark.parametrize("kind", ["image/png", "application/pdf", "application/octet-stream"])
 def test_other_kinds_are_named(kind: str) -> None:
     told, _ = fetched(lambda asked: page(b"\0" * 10, kind), home)

@@ -55,6 +55,9 @@ def web_fetch(
         text = await _readable(page, html_seconds)
         if page.status >= 400:
             raise CallFailed(f"{url} answered {page.status}\n\n{text[:2000]}")
+        if not text.strip():
+            # An agent that is told nothing makes the page up.
+            raise CallFailed(f"{url} answered {page.status}, and there is no text in the page")
         cut = "" if page.is_whole else f"\n\n[only the first {MOST_BYTES:,} bytes were read]"
         return f"{url} answered {page.status}\n\n{text}{cut}"
 
