@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -77,6 +78,38 @@ def test_calls_are_asked_for_and_their_results_told_in_one_message() -> None:
         "seen",
         "seen",
     ]
+
+
+class _Named(FunctionModel):
+    """As a provider's own model: its name, and a client that would retry by itself."""
+
+    called = ""
+    client: Any = None
+
+    @property
+    def system(self) -> str:
+        return self.called
+
+
+async def _half(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+    yield "the first half"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "bedrock"])
+def test_an_answer_without_the_reason_that_a_protocol_demands_was_cut_off(provider: str) -> None:
+    named = _Named(stream_function=_half)
+    named.called = provider
+    with pytest.raises(ModelFailed) as caught:
+        asyncio.run(PydanticAIModel(named).ask(ModelQuestion([UserMessage("Hi.")])))
+    assert caught.value.fault.kind == "unavailable"
+    assert caught.value.fault.message == f"{provider} ended its answer in the middle"
+
+
+def test_a_client_does_not_retry_by_itself() -> None:
+    named = _Named(stream_function=_half)
+    named.client = SimpleNamespace(max_retries=2)
+    PydanticAIModel(named)
+    assert named.client.max_retries == 0
 
 
 def test_the_reply_of_another_provider_is_written_anew() -> None:

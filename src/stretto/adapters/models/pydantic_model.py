@@ -63,11 +63,19 @@ _PERMANENT = (
     theirs.ModelAuthenticationError,
     theirs.ModelNotFoundError,
 )
+# Their protocols end every answer with the reason for its end: without one, the rest did not come.
+_SAY_WHY = frozenset({
+    "anthropic", "bedrock", "google", "google-cloud", "google-gla", "google-vertex", "groq", "mistral",
+})  # fmt: skip
 
 
 class PydanticAIModel:
     def __init__(self, model: TheirModel[Any]) -> None:
         self._model = model
+        client: Any = getattr(model, "client", None)
+        if isinstance(getattr(client, "max_retries", None), int):
+            # Requests are sent again by us, who tell it and know how long the step may take.
+            client.max_retries = 0
         self._opening = asyncio.Lock()
         self._is_open = False
         profile = model.profile
@@ -170,6 +178,8 @@ def _our_reply(response: ModelResponse, provider: str) -> ModelReply:
     if finish is None and (written := (response.provider_details or {}).get("finish_reason")):
         finish = finish_reason(str(written))
         odd = "" if finish else str(written)
+    if finish is None and not odd and provider in _SAY_WHY:
+        raise ModelFailed(ModelFault("unavailable", f"{provider} ended its answer in the middle"))
     return ModelReply(
         "".join(part.content for part in response.parts if isinstance(part, TextPart)),
         tuple(
