@@ -338,6 +338,11 @@ def _positional(a: str, /) -> str:
     return a
 
 
+class Rater:
+    def rate(self, prompt: str) -> str:
+        return prompt
+
+
 def _unknown_type(a: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821
     return ""
 
@@ -350,6 +355,7 @@ def _unknown_type(a: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F
         ("score", _generator, "is a generator"),
         ("score", _positional, "'a' cannot be given by name"),
         ("score", _unknown_type, "its signature cannot be read: NameError"),
+        ("score", Rater.rate, "it is a method; give that of an object"),
     ],
 )
 def test_what_cannot_be_an_agent_is_told_at_once(name: str, function: Any, says: str) -> None:
@@ -395,6 +401,27 @@ def test_the_identity_of_a_function_is_its_name_its_code_and_what_it_carries() -
     assert identity(Scorer(1)) != identity(Scorer(2))
     assert identity(Scorer(1)) == identity(Scorer(1))
     assert "test_functions._add " in identity(partial(_add, a=1))
+
+
+def test_two_functions_of_one_line_are_two() -> None:
+    one, other = (lambda prompt: "yes"), (lambda prompt: "no")  # fmt: skip
+    assert identity(one) != identity(other)
+
+
+def test_a_file_that_was_edited_after_its_import_is_not_what_runs(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+
+    def load(source: str) -> Callable[..., object]:
+        file.write_text(source, encoding="utf-8")
+        names: dict[str, Any] = {"__name__": "mine"}
+        exec(compile(source, str(file), "exec"), names)
+        return names["score"]  # type: ignore[no-any-return]
+
+    old = load("def score(n: int):\n    return 10\n")
+    edited = "def score(n: int):\n    return 200\n"
+    new = identity(load(edited))
+    assert identity(old) != new == identity(load(edited))
+    assert identity(load(edited.replace("int", "str"))) != new
 
 
 def test_an_object_that_can_be_called_is_an_agent() -> None:

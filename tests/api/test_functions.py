@@ -1,6 +1,7 @@
 """Python functions as tools and as agents, through the public API."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -199,7 +200,7 @@ class _Shelf:
         (lambda: stretto.tool(read_only="no")(score), "must be True or False"),
         (lambda: stretto.tool(name=3)(score), "'3' cannot be the name"),
         (lambda: stretto.tool(effect="keyed")(_two_keys), "two parameters annotated with CallKey"),
-        (lambda: stretto.tool(_Shelf.find), "make it of a bound one"),
+        (lambda: stretto.tool(_Shelf.find), "give that of an object: thing.method"),
     ],
 )
 def test_a_tool_that_was_declared_wrongly_is_refused_with_the_way_out(make: Any, says: str) -> None:
@@ -393,3 +394,25 @@ def test_inputs_are_copied_for_the_run_and_for_each_function(open_stretto: Open)
         assert seen == [["loom"], ["loom"]]
 
     asyncio.run(main())
+
+
+def test_a_run_reads_what_its_own_functions_carry_and_no_others(open_stretto: Open) -> None:
+    reads: list[str] = []
+
+    class Carried(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            reads.append(self[0])
+            return super().__iter__()
+
+    def using(carried: Carried) -> Callable[[str], str]:
+        return lambda prompt: f"{prompt} {carried[0]}"
+
+    agents = {"used": using(Carried(["one"])), "idle": using(Carried(["two"]))}
+    recipe = "name: t\nsteps: [{id: ask, subagent: used, prompt: Do it.}]"
+
+    async def main() -> None:
+        async with open_stretto(agents=agents) as w:
+            assert (await (await w.start(recipe)).report()).output == "Do it. one"
+
+    asyncio.run(main())
+    assert set(reads) == {"one"}

@@ -41,6 +41,7 @@ from msgspec import structs
 from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.python_function import (
     call_in_thread,
+    check_bound,
     describe_error,
     digest_of,
     is_async,
@@ -68,7 +69,6 @@ from stretto.vocabulary.models import FUNCTION_MODEL, Setup, is_function
 from stretto.vocabulary.names import AgentId, StepId, is_id
 
 _LOCAL = ("item", "index", "candidate", "feedback", "iteration")
-_NOT_JSON = "it returned a {}, which is neither text nor JSON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,13 @@ class FunctionAgent:
     name: str
     call: Callable[..., object]
     parameters: tuple["_Parameter", ...]
-    identity: str  # its qualified name, and a digest of its code
+
+    @property
+    def identity(self) -> str:
+        """Its qualified name, and a digest of its code and of what it carries, which may change between runs."""
+        inner = plain_function(self.call)
+        name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', '')}"
+        return f"{FUNCTION_MODEL}{name} {digest_of(self.call)}"
 
     async def answer(self, request: AttemptRequest) -> object:
         context = _context(request)
@@ -292,17 +298,17 @@ def _read(name: object, function: Callable[..., object]) -> FunctionAgent:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidUsage(f"agent '{name}' is a generator; let it return its answer")
     try:
-        parameters = tuple(_parameters(function))
-        return FunctionAgent(name, function, parameters, _identity(function))
+        return FunctionAgent(name, function, tuple(_parameters(function)))
     except InvalidUsage as error:
         raise InvalidUsage(f"agent '{name}': {error.message}") from None
     except Exception as error:  # annotations are the user's own code
-        said = f"{type(error).__name__}: {error}"
+        said = describe_error(error).partition("\n")[0]  # pydantic adds an address to read more at
         raise InvalidUsage(f"agent '{name}': its signature cannot be read: {said}") from None
 
 
 def _parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
     kinds = parameter_types(function)
+    check_bound(function, kinds)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
@@ -328,12 +334,6 @@ def _converter(kind: Any) -> Callable[[object], object]:
     return TypeAdapter(kind).validate_python
 
 
-def _identity(function: Callable[..., object]) -> str:
-    inner = plain_function(function)
-    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', '')}"
-    return f"{FUNCTION_MODEL}{name} {digest_of(function)}"
-
-
 def _summary(function: Callable[..., object]) -> str:
     return (inspect.getdoc(plain_function(function)) or "").partition("\n")[0]
 
@@ -347,6 +347,6 @@ def _as_json(output: object) -> Json:
         value: Json = to_jsonable_python(output)
         json.dumps(value, allow_nan=False)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        said = f"{_NOT_JSON.format(type(output).__name__)}: {error}"
+        said = f"it returned {kind_of(output)}, which is neither text nor JSON: {error}"
         raise InvalidUsage(said) from None
     return value

@@ -4,7 +4,7 @@ and tell whether it is still the same."""
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import fields, is_dataclass
@@ -13,6 +13,7 @@ from hashlib import sha256
 from types import CodeType
 from typing import Any, get_type_hints
 
+from stretto.problems.errors import InvalidUsage
 from stretto.text.short import shorten
 
 _LONGEST_ERROR = 4_000  # characters
@@ -42,6 +43,13 @@ def parameter_types(function: Callable[..., object]) -> dict[str, Any]:
     same.__annotations__ = {name: kind for name, kind in written.items() if name != "return"}
     known = getattr(getattr(plain, "__func__", plain), "__globals__", {})
     return get_type_hints(same, known, include_extras=True)
+
+
+def check_bound(function: Callable[..., object], kinds: Mapping[str, object]) -> None:
+    """Raises InvalidUsage for a method that was taken from its class: nobody would give it `self`."""
+    first = next(iter(inspect.signature(function).parameters), "")
+    if first == "self" and first not in kinds:
+        raise InvalidUsage("it is a method; give that of an object: thing.method")
 
 
 def is_async(function: Callable[..., object]) -> bool:
@@ -97,11 +105,12 @@ def digest_of(function: Callable[..., object]) -> str:
 
 
 def _code(function: Any) -> Iterator[str]:
-    try:
+    """Its source, which has the annotations, and what it was compiled to: two lambdas of one line have one
+    source, and that of a file which was edited after its import is not what runs."""
+    with suppress(OSError, TypeError):  # as of what was typed at a prompt
         yield inspect.getsource(function)
-    except (OSError, TypeError):
-        if isinstance(code := getattr(function, "__code__", None), CodeType):
-            yield from _compiled(code)
+    if isinstance(code := getattr(function, "__code__", None), CodeType):
+        yield from _compiled(code)
 
 
 def _compiled(code: CodeType) -> Iterator[str]:

@@ -23,7 +23,7 @@ from stretto.vocabulary.names import KNOWN_TOOLS, AgentId, tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool
-    from stretto.agents.functions import AnsweringRunner
+    from stretto.agents.functions import AnsweringRunner, FunctionAgents
     from stretto.plan.model import Plan
 
 
@@ -39,6 +39,7 @@ class Functions:
         self.tools: Mapping[str, AnyFunctionTool] = _Tools(tools, plugins)
         self.given_agents = frozenset(map(AgentId, agents))
         self._agents = dict(agents)  # and those of packages, once a recipe has named them
+        self._read: FunctionAgents | None = None  # their signatures; None where one has come since
         self._plugins = plugins
         self._own_agent = own_agent
 
@@ -61,13 +62,16 @@ class Functions:
     def agent(self, name: str) -> Callable[..., object] | Path | None:
         """The function that works as this agent, or the file by which a package defines it."""
         if name not in self._agents and (own := self._own_agent(name)):
-            self._agents[name] = own
+            self._add(name, own)
         if name not in self._agents and self._plugins.adds("stretto.agents", name):
             found: Callable[..., object] | Path = self._plugins.load("stretto.agents", name)
             if isinstance(found, Path):
                 return found
-            self._agents[name] = found
+            self._add(name, found)
         return self._agents.get(name)
+
+    def _add(self, name: str, function: Callable[..., object]) -> None:
+        self._agents[name], self._read = function, None
 
     def problems(self, plan: "Plan") -> tuple[Problem, ...]:
         """What a plan needs of this program and does not get, as when it is resumed elsewhere."""
@@ -78,12 +82,10 @@ class Functions:
                     tools[_missing_tool(agent.id, name)] = None
         if not self._agents and not any(is_function(agent.model) for agent in agents):
             return tuple(tools)
-        from stretto.agents.functions import FunctionAgents
-
         for agent in agents:
             if is_function(agent.model):
                 self.agent(agent.model.removeprefix(FUNCTION_MODEL))
-        return (*FunctionAgents(self._agents).problems(plan), *tools)
+        return (*self._read_agents().problems(plan), *tools)
 
     def identity_of(self, tool: str) -> str:
         """Empty for a tool that is no function."""
@@ -94,9 +96,16 @@ class Functions:
         """The runner that calls functions itself and leaves all other agents to `others`."""
         if not self._agents:
             return others
-        from stretto.agents.functions import FunctionAgents, FunctionRunner
+        from stretto.agents.functions import FunctionRunner
 
-        return FunctionRunner(FunctionAgents(self._agents), others)
+        return FunctionRunner(self._read_agents(), others)
+
+    def _read_agents(self) -> "FunctionAgents":
+        from stretto.agents.functions import FunctionAgents
+
+        if self._read is None:
+            self._read = FunctionAgents(self._agents)
+        return self._read
 
 
 class _Tools(Mapping[str, "AnyFunctionTool"]):

@@ -40,6 +40,7 @@ from typing import (
 from stretto.adapters.tools.outcomes import outcome
 from stretto.agents.python_function import (
     call_in_thread,
+    check_bound,
     describe_error,
     digest_of,
     is_async,
@@ -256,6 +257,9 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.P
     try:
         signature = inspect.signature(function)
         hints = parameter_types(function)
+        check_bound(function, hints)
+    except InvalidUsage as error:
+        raise _not_a_tool(name, error.message) from None
     except (TypeError, ValueError, NameError) as error:
         raise _not_a_tool(name, f"its signature cannot be read: {error}") from error
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -263,8 +267,6 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.P
     for parameter in signature.parameters.values():
         if parameter.kind not in named:
             raise _not_a_tool(name, f"a model cannot name the parameter '{parameter}'")
-        if parameter.name == "self" and not found and "self" not in hints:
-            raise _not_a_tool(name, "it is a method; make it of a bound one: tool(thing.method)")
         if parameter.name not in hints:
             raise _not_a_tool(name, f"its parameter '{parameter.name}' has no annotation")
         found.append((parameter, hints[parameter.name]))
