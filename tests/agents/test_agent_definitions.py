@@ -204,6 +204,7 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_never_raised(read, name, co
     found = read(name, content)
     assert (found.id, found.agent) == ("a", None)
     assert [problem.code for problem in found.problems] == [code]
+    assert "recipe" not in str(found.problems)
 
 
 def test_a_file_that_is_gone_is_a_problem(tmp_path):

@@ -14,7 +14,7 @@ from stretto.problems import Problem
 from stretto.vocabulary.amounts import DEFAULT_LIMITS, Limits
 
 _MARK = "\ufeff"
-_NAME_A_FILE = "name a recipe: a YAML or JSON file"
+_NAME_A_FILE = "name a YAML or JSON file"
 
 
 class Document(Struct, frozen=True):
@@ -90,7 +90,7 @@ def _clean(source: Source) -> Source | Document:
     if forbidden is None:
         return source
     place = source.place_of_index(forbidden.start())
-    message = f"{name_letter(forbidden[0])} cannot stand in a recipe"
+    message = f"{name_letter(forbidden[0])} cannot stand in a file"
     return Document(source, None, (source.problem("RCP004", place, message, "delete it"),))
 
 

@@ -52,7 +52,7 @@ class _Composer:
     def document(self) -> Node:
         self._skip()
         if self.at == len(self.text):
-            self._refuse("RCP016", "the file is empty", "a recipe has `name` and `steps`")
+            self._refuse("RCP016", "the file is empty")
         root = self._value(1)
         self._skip()
         if self.at < len(self.text):
@@ -74,7 +74,7 @@ class _Composer:
         self.nodes += 1
         if self.nodes > self.limits.nodes:
             most = f"the file has more than {self.limits.nodes:,} values"
-            self._refuse("RCP009", most, "split the recipe")
+            self._refuse("RCP009", most, "split the file")
 
     def _map(self, depth: int) -> MapNode:
         node = MapNode(self.at, self.at)
@@ -127,7 +127,7 @@ class _Composer:
             said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
             self._refuse("RCP007", f"not JSON: {said}", _LOOK)
         if hidden := FORBIDDEN.search(value):
-            message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
+            message = f"{name_letter(hidden[0])} cannot stand in a file, not even escaped"
             self._say("RCP004", start, message, "delete it")
             value = FORBIDDEN.sub("", value)
         return ScalarNode(start, self.at, value, value)

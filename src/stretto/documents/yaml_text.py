@@ -79,8 +79,7 @@ class _Composer:
             return root
         if not self.problems:
             place = self.source.place_of_index(0) if self.source.text else None
-            hint = "a recipe starts with `name:` and has `steps:`"
-            self.problems.append(self.source.problem("RCP016", place, "the file is empty", hint))
+            self.problems.append(self.source.problem("RCP016", place, "the file is empty"))
         return None
 
     def _root(self) -> Node | None:
@@ -99,7 +98,7 @@ class _Composer:
         self.nodes += 1
         if self.nodes > self.most_nodes:
             most = f"more than {self.most_nodes:,} values"
-            self._refuse("RCP009", event, f"the file has {most}", "split the recipe")
+            self._refuse("RCP009", event, f"the file has {most}", "split the file")
         kind = type(event)
         if kind is ScalarEvent and event.anchor is None and event.tag is None:
             return self._scalar(event)
@@ -138,7 +137,7 @@ class _Composer:
         value = written if style or written[:1] in _BEGINS_TEXT else plain_scalar(written)
         if style == '"' and (hidden := FORBIDDEN.search(written)):
             # The file itself holds no control character, so this one was written as an escape.
-            message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
+            message = f"{name_letter(hidden[0])} cannot stand in a file, not even escaped"
             self._say("RCP004", event, message, "delete it")
         return ScalarNode(event.start_mark.index, event.end_mark.index, value, written)
 

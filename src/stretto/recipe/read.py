@@ -1,6 +1,7 @@
 """Read a recipe from a file, bytes or text. There always is one; what is wrong is in `problems`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from stretto.documents.node import (
     describe,
 )
 from stretto.documents.shapes import Fields, Reading, unknown_keys
+from stretto.problems import Problem
 from stretto.recipe.grammar import BODY, ENVELOPE, INDENTED
 from stretto.recipe.model import Budget, Dialect, Input, Recipe
 from stretto.recipe.parts import timeout_of
@@ -77,7 +79,7 @@ def read_recipe_file(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: 
 
 
 def from_document(document: Document) -> Recipe:
-    reading = Reading(document.source, list(document.problems))
+    reading = Reading(document.source, [_with_hint(each) for each in document.problems])
     if document.root is None or isinstance(document.root, RefusedNode):
         return _unread(document, reading)
     if not isinstance(document.root, MapNode):
@@ -111,6 +113,13 @@ def from_document(document: Document) -> Recipe:
     return _recipe(document, reading, body, envelope, _dialect(inner, WRAPPED))
 
 
+def _with_hint(problem: Problem) -> Problem:
+    """Not every file that is read is a recipe, so an empty one knows no hint."""
+    is_blank = problem.code == "RCP016" and not problem.hint
+    return replace(problem, hint=_HOW_IT_STARTS) if is_blank else problem
+
+
+_HOW_IT_STARTS = "a recipe starts with `name:` and has `steps:`"
 _NOTHING_OF_A_RECIPE = "none of these keys is one of a recipe"
 _HOW_IT_LOOKS = (
     "a recipe has `name:` and `steps:`, each with `id:`, `agent:` and `prompt:`, or `run:`; "
