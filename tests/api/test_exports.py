@@ -1,10 +1,12 @@
 """What `import stretto` offers: exactly this, typed, and only when it is asked for."""
 
 import ast
+import inspect
 import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,7 @@ def test_the_fakes_for_tests_are_public_too() -> None:
 
 USER = '''
 import asyncio
+from contextlib import aclosing
 from typing import Literal
 
 import stretto
@@ -87,6 +90,9 @@ def score(prompt: str, context: stretto.AgentContext) -> dict[str, int]:
 async def main() -> None:
     async with stretto.Stretto(".", tools=[lookup], agents={"score": score}) as w:
         run: stretto.Run = await w.start("brief", {"topic": "looms"}, budget={"usd": 1})
+        async with aclosing(run.events()) as first, aclosing(w.chat().events()) as chat:
+            begun: stretto.Event = await anext(first)
+            said: stretto.ChatEvent = await anext(chat)
         async for event in run.events():
             match event:
                 case stretto.AttemptSucceeded():
@@ -177,4 +183,13 @@ def test_nothing_but_what_is_documented_is_public() -> None:
     assert public(stretto.Run) == {
         *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),
         *("report", "resume", "retry", "status", "stop", "wait", "warnings"),
+    }
+
+
+def test_the_blocking_run_has_every_option_of_a_stretto_and_of_its_start() -> None:
+    def options(function: Callable[..., object]) -> set[str]:
+        return {name for name in inspect.signature(function).parameters if name[0] != "_"}
+
+    assert options(stretto.run) == options(stretto.Stretto) | options(stretto.Stretto.start) - {
+        "self"
     }

@@ -1,15 +1,26 @@
 """Runs through the public API: start, watch, decide, stop, go on, run again."""
 
 import asyncio
+import gc
 import re
+import threading
 import time
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import stretto
 from support.api import BRIEF, GATED, Open, Scripted
+
+SLOW = "name: slow\nsteps: [{id: wait, subagent: slow, prompt: Wait.}]"
+
+
+async def _slow(prompt: str) -> str:
+    await asyncio.sleep(60)
+    return prompt
 
 
 def test_a_run_gives_its_report(open_stretto: Open) -> None:
@@ -524,14 +535,17 @@ def test_a_stretto_that_is_closed_while_it_starts_a_run_leaves_nothing_behind(
 
 
 def test_a_stretto_is_refused_in_a_second_event_loop(open_stretto: Open) -> None:
-    w = open_stretto(store="memory")
+    async def main() -> None:
+        async with open_stretto(store="memory") as w:
 
-    async def start() -> str:
-        return await (await w.start(GATED)).wait()
+            async def start() -> str:
+                return await (await w.start(GATED)).wait()
 
-    assert asyncio.run(start()) == "waiting"
-    with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
-        asyncio.run(start())
+            assert await start() == "waiting"
+            with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
+                await asyncio.to_thread(asyncio.run, start())
+
+    asyncio.run(main())
 
 
 def test_a_run_is_refused_in_a_second_event_loop_too(open_stretto: Open) -> None:
@@ -582,3 +596,55 @@ def test_a_bad_batch_is_refused(open_stretto: Open, tasks: object) -> None:
                 await w.batch(tasks)  # type: ignore[arg-type]
 
     asyncio.run(batch())
+
+
+def test_a_block_that_is_cancelled_again_and_again_is_closed_all_the_same(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        with anyio.move_on_after(0.5):  # cancels every await until its end, as web servers do
+            async with open_stretto(agents={"slow": _slow}) as w:
+                run = await w.start(SLOW)
+                await run.wait()
+        async with asyncio.timeout(20):
+            while journal_threads():
+                await asyncio.sleep(0.01)
+        async with open_stretto() as w:
+            assert [each.status for each in await w.runs()] == ["interrupted"]
+
+    asyncio.run(main())
+
+
+def journal_threads() -> list[str]:
+    names = [each.name for each in threading.enumerate()]
+    return [each for each in names if each == "stretto-journal"]
+
+
+def test_one_that_nobody_closes_warns_and_leaves_no_thread(open_stretto: Open) -> None:
+    async def main() -> None:
+        await (await open_stretto().start(BRIEF, {"topic": "looms"})).report()
+
+    def forget() -> None:
+        asyncio.run(main())
+        gc.collect()
+
+    gc.collect()
+    before = len(journal_threads())
+    with pytest.warns(ResourceWarning, match=r"unclosed stretto\.Stretto of .*project"):
+        forget()
+    until = time.monotonic() + 20
+    while len(journal_threads()) > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(journal_threads()) == before
+
+
+def test_the_events_of_a_run_may_be_left_early(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            async with aclosing(run.events()) as events:
+                async for _ in events:
+                    break
+            assert (await run.report()).status == "complete"
+
+    asyncio.run(main())

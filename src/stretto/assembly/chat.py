@@ -10,7 +10,7 @@ once the person has decided: nothing waits in memory.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -206,14 +206,18 @@ class Chat:
         )
         return tuple([turn_of(e, calls, await self._awaited(e, calls)) for e, calls in found])
 
-    def events(self) -> AsyncIterator[ChatEvent]:
+    def events(self) -> AsyncGenerator[ChatEvent, None]:
         """What happens in the turn under way, or in the next one, until it ends."""
         queue: asyncio.Queue[ChatEvent | None] = asyncio.Queue()
         self._queues.append(queue)
 
-        async def given() -> AsyncIterator[ChatEvent]:
-            while (event := await queue.get()) is not None:
-                yield event
+        async def given() -> AsyncGenerator[ChatEvent, None]:
+            try:
+                while (event := await queue.get()) is not None:
+                    yield event
+            finally:
+                if queue in self._queues:  # left before the turn has ended
+                    self._queues.remove(queue)
 
         return given()
 

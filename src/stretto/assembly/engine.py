@@ -4,10 +4,11 @@ It is private: users see Stretto and Run.
 """
 
 import asyncio
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
     from stretto.lead.chats import KeptTurn
+
+
+_T = TypeVar("_T")
 
 
 class Stoppable(Protocol):
@@ -51,6 +55,13 @@ class Engine:
         self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # the one that it is first used in
+
+    def __del__(self) -> None:
+        if (
+            getattr(self, "_store", None) is not None
+        ):  # nothing is set where the folder could not be read
+            said = f"unclosed stretto.Stretto of {self.project.settings.project}"
+            warnings.warn(said, ResourceWarning, stacklevel=2, source=self)
 
     def now(self) -> float:
         return self.ports.open_clock().now()
@@ -151,11 +162,28 @@ class Engine:
         for each in tuple(self.stoppable):
             each.stop()
         self._is_closed = True
+        # A scope of anyio, as around a request to a web server, cancels each await anew.
+        await finish(self._close())
+
+    async def _close(self) -> None:
         async with self._opening:  # whoever opens the store at this moment begins its run first
             pass
         for runs in self._runs.values():
             runs.stop()
-        if self.tasks:
-            await asyncio.wait(self.tasks)
-        if self._store is not None:
-            await self._store.close()
+        try:
+            if self.tasks:
+                await asyncio.wait(self.tasks)
+        finally:
+            if self._store is not None:
+                await self._store.close()
+                self._store = None
+
+
+async def finish(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await the work, which goes on to its end also where the caller is cancelled meanwhile."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

@@ -1,10 +1,10 @@
 """One run, as its user holds it: started here, or recorded earlier."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -17,7 +17,7 @@ from stretto.assembly.arguments import (
     check_permission,
     check_text,
 )
-from stretto.assembly.engine import Engine
+from stretto.assembly.engine import Engine, finish
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from stretto.ports.journal import StoredEvent
     from stretto.schedule.state import RunState
 
-_T = TypeVar("_T")
 _POLL_SECONDS = 0.2  # of a run that another process drives
 
 
@@ -92,7 +91,7 @@ class Run:
         """Whether a task of this process works on the run now."""
         return self._task is not None and not self._task.done()
 
-    async def events(self, *, after: int = 0) -> "AsyncIterator[Event]":
+    async def events(self, *, after: int = 0) -> "AsyncGenerator[Event, None]":
         """What happened, from the beginning, then as it happens.
 
         It ends when the run has ended, was stopped, or waits for a person; the event that says so
@@ -108,7 +107,7 @@ class Run:
 
     async def _rows(
         self, *, after: int = 0, is_followed: bool = True
-    ) -> "AsyncIterator[StoredEvent]":
+    ) -> "AsyncGenerator[StoredEvent, None]":
         """The same with the number of each event in the journal, for those who go on later with
         `after`; an event that this version cannot read is an UnknownEvent. `is_followed`: False for
         those events alone that are there now."""
@@ -229,7 +228,7 @@ class Run:
             dry_run, unfinished, allow_removals, allow_secrets, paths, ours, theirs
         )
         # A merge that has begun is not stopped halfway: it is soon done, and then on record.
-        return await _finish(self._apply(step, options))
+        return await finish(self._apply(step, options))
 
     async def _apply(self, step: str, options: "ApplyOptions") -> "AppliedChange":
         from stretto.assembly.changes import apply_change
@@ -491,16 +490,6 @@ def _log() -> "Logger":
     import logging  # seldom
 
     return logging.getLogger("stretto.assembly")
-
-
-async def _finish(work: "Coroutine[Any, Any, _T]") -> "_T":
-    """Await the work to its end, also where the caller is cancelled meanwhile."""
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 def user_name() -> str:

@@ -270,8 +270,9 @@ class Stretto:
 
         Raises NotFound for a name that no recipe has.
         """
-        read, _ = await asyncio.to_thread(self._engine.project.read, recipe)
-        checked = self._engine.project.check(read)
+        project = self._engine.project
+        read, _ = await asyncio.to_thread(project.read, recipe)
+        checked = await asyncio.to_thread(project.check, read)
         return checked.problems if isinstance(checked, Problems) else ()
 
     async def plan(
@@ -454,6 +455,7 @@ def run(
     permission: str | None = None,
     budget: Mapping[str, float] | None = None,
     home: str | Path | None = None,
+    store: str | None = None,
     trust: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> "RunReport":
@@ -474,7 +476,13 @@ def run(
 
     async def start() -> "RunReport":
         stretto = Stretto(
-            folder, tools=tools, agents=agents, home=home, trust=trust, environ=environ
+            folder,
+            tools=tools,
+            agents=agents,
+            home=home,
+            store=store,
+            trust=trust,
+            environ=environ,
         )
         async with stretto:
             started = await stretto.start(

@@ -61,7 +61,7 @@ def decision_of(
     key = key_of_question(state, asking)
     if verdict.key is not None and verdict.key != key:
         raise InvalidUsage(
-            f"what step '{step}' would now run something else than you were shown",
+            f"step '{step}' would now run something else than you were shown",
             hint=f"look again: stretto approve {state.run_id} {step} --show",
         )
     token = secrets.token_hex(8)

@@ -215,6 +215,10 @@ class SqliteJournal:
     def losses(self) -> Sequence[Loss]:
         return self._writer.losses
 
+    def __del__(self) -> None:  # of one that nobody closed
+        self._readers.close()
+        self._writer.end()
+
     async def close(self) -> None:
         self._readers.close()  # first: the last connection that closes empties the WAL
         await self._writer.close()

@@ -84,11 +84,15 @@ class Writer:
             raise RuntimeError("this journal is closed")
 
     async def close(self) -> None:
+        self.end()
+        await asyncio.to_thread(self._thread.join)
+
+    def end(self) -> None:
+        """The thread writes what is queued, and ends."""
         if not self._is_closed:
             self._is_closed = True
             self._hand_over()
             self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
         try:
