@@ -102,7 +102,7 @@ ROWS = [
     ("prompt: Work", 'prompt: " "', "RCP102", 56, '" "', "write what it should do"),
     ("value: steps.judge.output.score, ", "", "RCP102", 52, "cases", "an expression"),
     ("eval: steps.judge.output.score >= 7, ", "", "RCP102", 40, "true", "an expression"),
-    ("      validator: critic\n", "", "RCP102", 44, "agent: writer", "would never end"),
+    ("      validator: critic\n", "", "RCP102", 44, "agent: writer", "validator: who judges"),
     ("agent: researcher, input", "input", "RCP102", 49, '{over: "{{steps.gather.output.rows}}", input: "{{item}}", max_items: 5}', ""),
     ('over: "{{steps.gather.output.rows}}", ', "", "RCP102", 49, "agent", "the list: a template"),
     ("{agent: writer, p", "{p", "RCP102", 37, "{prompt: one, output_key: second}", "the agent that does it"),

@@ -323,7 +323,7 @@ def make_loop(fields: Fields, reading: Reading) -> Loop:
             fields.node,
             fields.at,
             "'loop' needs 'validator' or 'until'",
-            "without one the loop would never end",
+            "validator: who judges the output, or until: an expression that ends it",
         )
     elif len(ends) == 2:
         reading.problem_at(
