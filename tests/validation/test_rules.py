@@ -135,6 +135,8 @@ NOT_UNDERSTOOD = [
     "Must cite at least two peer-reviewed studies", "must be persuasive",
     "must be persuasive and at most 200 words", "must not include personal data",
     "must not contain confidential information",
+    "Must have no errors field", "The output must contain no errors array",
+    "must have no null fields", "must never include a price field",
     "each finding must have a severity that is justified",
     "each finding must have a realistic severity",
     "Each finding must have title and be actionable", "each finding must be relevant",
