@@ -90,6 +90,13 @@ def test_the_options_are_those_of_the_commands() -> None:
         assert " ".join(options_of(path)) == wanted, f"write this for {' '.join(path)}"
 
 
+def test_the_commands_of_a_group_are_completed(folder: Path) -> None:
+    for path, command in all_commands(commands):
+        if isinstance(command, click.Group):
+            own = command.list_commands(click.Context(command))
+            assert set(own) <= set(words(folder, f"stretto {' '.join(path)} ")), path
+
+
 def test_the_words_of_a_group_are_its_own(folder: Path) -> None:
     assert "--limit" in words(folder, "stretto playbooks search --")
     assert words(folder, "stretto agents show revi") == [

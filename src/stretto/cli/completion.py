@@ -51,22 +51,12 @@ _VALUES = {
 _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "schedule": (
-        *(
-            "add",
-            "change",
-            "list",
-            "show",
-            "next",
-            "pause",
-            "resume",
-            "remove",
-            "rotate",
-            "run-now",
-            "run",
-        ),
+        *("add", "list", "show", "change", "next", "pause"),
+        *("resume", "remove", "rotate", "run-now", "run"),
     ),
     "agents": ("list", "show", "check"),
     "serve": ("token", "link", "logout"),
+    "serve token": ("add", "list", "revoke"),
     "chat": "--approve --budget --help --json --list --model --permission --print --quiet --reason --reject --resume",
     "goal": ("set", "list", "show", "clear", "resume"),
     "playbooks": (
@@ -262,7 +252,7 @@ def _candidates(before: list[str], current: str, places: "_Places") -> Iterable[
     if current.startswith("-"):
         return options_of([command, *(word for word in given if not word.startswith("-"))])
     words = [word for word in given if not word.startswith("-")]
-    if command in _CHOICES:
+    while command in _CHOICES:
         if not words:
             return _CHOICES[command]
         command = f"{command} {words.pop(0)}"
