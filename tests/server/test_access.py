@@ -1,14 +1,18 @@
 """Who may use the server: tokens, sessions, roles, owners, Host and Origin."""
 
+import json
 import re
+import secrets
 import socket
 import time
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.routing import APIRoute
 
-from server.test_runs import HELLO, started, until
+from server.test_runs import HELLO, INLINE, started, until
 from stretto.server.app import ROUTERS
 from stretto.server.guard import is_open
 from stretto.server.service import role_of
@@ -396,3 +400,62 @@ def test_head_uses_up_no_login_link(server: Served) -> None:
     status, fields, _ = heads_asked(server, path)
     assert (status, "set-cookie" in fields) == (200, False)
     assert server.stranger().get(path).status_code == 200
+
+
+# The bodies of every route that takes the name of a model.
+MODEL_BODIES: dict[str, dict[str, Any]] = {
+    "/api/workflows/{name}/run": HELLO,
+    "/api/runs": {"recipe": INLINE},
+    "/api/runs/{run_id}/resume": {},
+    "/api/runs/{run_id}/retry": {},
+    "/api/runs/{run_id}/fork": {"from_step": "act"},
+    "/api/tasks": {"agent": "writer", "prompt": "x"},
+    "/api/batches": {"tasks": [{"agent": "writer", "prompt": "x"}]},
+    "/api/models/test": {},
+    "/api/drafts": {"words": "Say hello."},
+    "/api/chats": {"text": "x"},
+    "/api/chats/{chat}": {"text": "x"},
+}
+
+
+def test_every_route_that_takes_a_model_is_among_them(server: Served) -> None:
+    schema = server.client().get("/api/openapi.json").json()
+    taking = set()
+    for path, methods in schema["paths"].items():
+        written = json.dumps(methods.get("post", {}).get("requestBody", {}))
+        for name in re.findall(r"#/components/schemas/(\w+)", written):
+            if "model" in schema["components"]["schemas"][name].get("properties", {}):
+                taking.add(path)
+    assert taking == {*MODEL_BODIES, "/api/goals"}  # that one needs an admin
+
+
+@pytest.mark.parametrize("path", MODEL_BODIES)
+@pytest.mark.parametrize(
+    "model",
+    ["cli:touch {mark}", "cli:acp:touch {mark}", "local:/etc/passwd", "scripted:/etc/passwd"],
+)
+def test_a_client_names_no_command_and_no_file_of_the_machine(
+    server: Served, tmp_path: Path, path: str, model: str
+) -> None:
+    author = server.client_of(f"model-{secrets.token_hex(4)}", "author")
+    run = started(author, "gated")
+    until(author, run, "waiting")
+    place = path.format(name="greet", run_id=run, chat="last")
+    body = {**MODEL_BODIES[path], "model": model.format(mark=tmp_path / "mark")}
+    refused = author.post(place, json=body)
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "permission_denied")
+    assert not (tmp_path / "mark").exists()
+    author.post(f"/api/runs/{run}/cancel")
+
+
+def test_an_admin_and_the_settings_may_name_a_command(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("default: Hello!\n")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "stretto.yaml").write_text("cli_commands: [cat]\n")
+    recipes = {"greet": "name: greet\nsteps:\n  - {id: hello, subagent: writer, prompt: Hello.}\n"}
+    model = {"STRETTO_MODEL": f"scripted:{tmp_path / 'script.yaml'}"}
+    with served(tmp_path, recipes, model) as server:
+        operator, path = server.client_of("op", "operator"), "/api/workflows/greet/run"
+        assert operator.post(path, json={"model": "cli:cat"}).json()["status"] == "complete"
+        assert operator.post(path, json={"model": "cli:head"}).status_code == 403
+        assert server.client().post(path, json={"model": "cli:head"}).json()["status"] == "complete"

@@ -220,6 +220,20 @@ def may_run_command(
     return join(words) in settings.cli_commands or words[0] in settings.cli_commands
 
 
+def is_for_the_user_to_name(model: str, settings: Settings) -> bool:
+    """Whether this is a command or a file of this machine that the settings do not name."""
+    from shlex import join
+
+    from stretto.adapters.models.local.catalog import is_own_file
+
+    if model in (settings.model, settings.judge):
+        return False
+    words = _command_words(model) if model.startswith("cli:") else ()
+    if words:
+        return join(words) not in settings.cli_commands and words[0] not in settings.cli_commands
+    return is_own_file(model)
+
+
 def tool_settings(settings: Settings) -> "ToolSettings":
     from stretto.adapters.tools.mcp_config import read_servers
     from stretto.adapters.tools.toolbox import ToolSettings

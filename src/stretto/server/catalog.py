@@ -18,7 +18,7 @@ from stretto.assembly.local_models import LocalModels, try_model
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.answers import JsonAnswer, status_of
 from stretto.server.bodies import ApiAnswer, ListAnswer, ShortText, StrictBody, new_router
-from stretto.server.service import ADMIN, AUTHOR, VIEWER, Service, TheService
+from stretto.server.service import ADMIN, AUTHOR, VIEWER, Asker, Service, TheService
 from stretto.text.short import did_you_mean
 from stretto.vocabulary.names import RunId
 
@@ -70,10 +70,14 @@ class ModelTest(StrictBody):
 
 
 @router.post("/api/models/test", dependencies=[AUTHOR], response_model=ListAnswer)
-async def test_model(body: ModelTest, service: TheService) -> JsonAnswer:
+async def test_model(body: ModelTest, service: TheService, asker: Asker) -> JsonAnswer:
     """Ask a model two small questions, one in words and one that wants JSON: `tried`."""
     project = service.stretto.project
-    name = body.model or await LocalModels(project).model_in_use() or EMBEDDED
+    name = (
+        service.named_model(asker, body.model)
+        or await LocalModels(project).model_in_use()
+        or EMBEDDED
+    )
     try:
         tried = await try_model(project, name, None)
     except StrettoError as error:  # whatever is wrong with it, whoever named it can name another

@@ -24,7 +24,7 @@ from stretto.server.bodies import (
     StrictBody,
     new_router,
 )
-from stretto.server.service import ADMIN, AUTHOR, VIEWER, TheService
+from stretto.server.service import ADMIN, AUTHOR, VIEWER, Asker, TheService
 from stretto.server.workflows import saved_entry
 
 router = new_router("lead")
@@ -80,7 +80,7 @@ async def show_goal(goal: str, service: TheService) -> JsonAnswer:
 
 
 @router.post("/api/goals", dependencies=[ADMIN], response_model=ApiAnswer, status_code=202)
-async def set_goal(body: GoalBody, service: TheService) -> JsonAnswer:
+async def set_goal(body: GoalBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Set a goal, driven by this server: `goal`."""
     workflow = None
     if body.workflow is not None:
@@ -91,7 +91,7 @@ async def set_goal(body: GoalBody, service: TheService) -> JsonAnswer:
     )
     request = GoalRequest(
         body.text, body.verify, workflow, check_inputs(body.inputs), body.evidence_input, limits,
-        body.model, body.permission,
+        service.named_model(asker, body.model), body.permission,
     )  # fmt: skip
     goal = await service.drive_goal(await service.stretto.goals.record(request))
     has_ended = body.wait and await service.until(goal.wait())
@@ -137,22 +137,27 @@ async def show_chat(chat: str, service: TheService) -> JsonAnswer:
 
 
 @router.post("/api/chats", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def begin_chat(body: ChatBody, service: TheService) -> JsonAnswer:
+async def begin_chat(body: ChatBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Say something in a new chat; answered with the turn: `chat`, `turn`."""
     service.check_serving()
     found = service.stretto.chat(
-        model=body.model, permission=body.permission, budget=_budget(body.budget)
+        model=service.named_model(asker, body.model),
+        permission=body.permission,
+        budget=_budget(body.budget),
     )
     turn = await found.send(body.text)
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def say_in_chat(chat: str, body: ChatBody, service: TheService) -> JsonAnswer:
+async def say_in_chat(chat: str, body: ChatBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Say something in a chat; answered with the turn: `turn`."""
     service.check_serving()
     found = service.stretto.chat(
-        resume=chat, model=body.model, permission=body.permission, budget=_budget(body.budget)
+        resume=chat,
+        model=service.named_model(asker, body.model),
+        permission=body.permission,
+        budget=_budget(body.budget),
     )
     turn = await found.send(body.text)
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})

@@ -41,7 +41,7 @@ from stretto.recipe.model import (
 from stretto.recipe.read import read_recipe
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import ApiAnswer, BodyText, ListAnswer, ShortText, StrictBody, new_router
-from stretto.server.service import AUTHOR, IF_WORKFLOWS, VIEWER, Service, TheService
+from stretto.server.service import AUTHOR, IF_WORKFLOWS, VIEWER, Asker, Service, TheService
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import AgentId, is_id
 
@@ -307,9 +307,10 @@ class DraftBody(StrictBody):
 
 
 @router.post("/api/drafts", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def draft_recipe(body: DraftBody, service: TheService) -> JsonAnswer:
+async def draft_recipe(body: DraftBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Let a model write a recipe from words: `draft`. Nothing of it runs, and nothing is saved."""
     service.check_serving()
-    found = await service.stretto.draft(body.words, model=body.model)
+    model = service.named_model(asker, body.model)
+    found = await service.stretto.draft(body.words, model=model)
     shown = service.stretto.project.redactor.json(cast(Json, draft_as_json(found)))
     return JsonAnswer({"ok": found.is_sound, "draft": shown})

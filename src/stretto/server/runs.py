@@ -94,7 +94,7 @@ async def run_workflow(
     def find() -> Recipe:
         return saved_entry(service, name).recipe
 
-    return await _run(service, asker.name, find, body, key, f"workflows/{name}")
+    return await _run(service, asker, find, body, key, f"workflows/{name}")
 
 
 def declared_start() -> APIRoute:
@@ -111,12 +111,12 @@ async def run_recipe(
 ) -> Response:
     """Start a run of a recipe that is not saved."""
     find = partial(recipe_given, service, body.recipe)
-    return await _run(service, asker.name, find, body, key, "runs")
+    return await _run(service, asker, find, body, key, "runs")
 
 
 async def _run(
     service: Service,
-    owner: str,
+    asker: Asker,
     find: Callable[[], Recipe],
     body: RunBody,
     key: str | None,
@@ -128,10 +128,10 @@ async def _run(
     request = RunRequest(
         find,
         body.inputs,
-        model=body.model,
+        model=service.named_model(asker, body.model),
         permission=body.permission,
         budget=check_budget(_budget(body.budget)),
-        owner=owner,
+        owner=asker.name,
         trigger=_TRIGGER,
     )
     content = digest_of_body(route, body.model_dump()) if key is not None else ""
@@ -160,7 +160,7 @@ async def run_task(body: TaskBody, service: TheService, asker: Asker, key: Key =
         wait=body.wait,
     )
     find = partial(recipe_given, service, dict(task_recipe(body.agent)))
-    return await _run(service, asker.name, find, whole, key, f"tasks/{body.agent}")
+    return await _run(service, asker, find, whole, key, f"tasks/{body.agent}")
 
 
 @router.post("/api/batches", dependencies=[AUTHOR], responses=_OF_STARTS, response_model=None)
@@ -180,7 +180,7 @@ async def run_batch(
         budget=body.budget,
         wait=False,
     )
-    begun = await _run(service, asker.name, find, whole, key, "batches")
+    begun = await _run(service, asker, find, whole, key, "batches")
     run = service.stretto.open(begun.headers["location"].rpartition("/")[2])
     if not body.wait or not await service.until(run.wait()):
         return begun
@@ -365,9 +365,8 @@ async def resume_run(
     """Go on with a run that was interrupted, driven by this server. One that has ended stays so."""
     run = await service.own_run(run_id, asker)
     given = body or ResumeBody()
-    await service.resume(
-        run.id, model=given.model, permission=given.permission, accepted=given.accepted
-    )
+    model = service.named_model(asker, given.model)
+    await service.resume(run.id, model=model, permission=given.permission, accepted=given.accepted)
     run = service.stretto.open(run_id)
     return JsonAnswer({"ok": True, "run_id": run.id, "status": await run.status()}, 202)
 
@@ -405,7 +404,7 @@ async def _again(
         of=RunId(run_id),
         from_step=body.from_step,
         part=body.part,
-        model=body.model,
+        model=service.named_model(asker, body.model),
         permission=body.permission,
         accepted=frozenset([body.accepted] if body.accepted else []),
         owner=asker.name,

@@ -10,6 +10,8 @@ from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 
+from stretto.assembly.project import SCRIPTED
+from stretto.assembly.subagents import is_for_the_user_to_name
 from stretto.assembly.surface import Surface, SurfaceRun
 from stretto.ports.journal import Leased
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
@@ -120,6 +122,33 @@ class Service:
         self.ledger.adopt(id, now, now - _ADOPTED_SECONDS)
         self.done_goals.discard(id)
         return await self.stretto.goals.drive(id)
+
+    def named_model(self, asker: Identity, model: str | None) -> str | None:
+        """The model that a client names, as a run takes it. What `--model` may be at a terminal, a client
+        may not name: neither a command nor a file of this machine, unless the settings name it or the
+        client is an admin; and of scripts only those of the project.
+
+        Raises PermissionDenied.
+        """
+        if model is None:
+            return None
+        if model.startswith(SCRIPTED):
+            return self._script(model.removeprefix(SCRIPTED))
+        is_admin = asker.role >= AccessRole.ADMIN
+        if not is_admin and is_for_the_user_to_name(model, self.stretto.project.settings):
+            said = f"'{model[:100]}' is a command or a file of the server's machine: an admin may name it"
+            raise PermissionDenied(said, hint="or cli_commands in stretto.yaml allows a command")
+        return model
+
+    def _script(self, written: str) -> str:
+        project = self.stretto.project.settings.project
+        try:
+            script = (project / written).resolve()
+            if script.is_relative_to(project):
+                return f"{SCRIPTED}{script}"
+        except (OSError, ValueError, RuntimeError):
+            pass  # no file has such a name
+        raise PermissionDenied("a scripted model must be a file of the project")
 
     async def history(self, run_id: str) -> "History":
         """Raises NotFound."""

@@ -23,7 +23,7 @@ from stretto.assembly.request import RunRequest
 from stretto.assembly.surface import SurfaceRun
 from stretto.execution.runs import new_run_id
 from stretto.ports.journal import Leased
-from stretto.problems.errors import InvalidUsage, PermissionDenied, RefusedToOverwrite, StrettoError
+from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
 from stretto.server.answers import JsonAnswer, KeyConflict
 from stretto.server.bodies import RunBody, StrictRequest
 from stretto.server.ledger import KeyedRequest, open_ledger
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _IS_JSON = (b"application/json", b"application/json; charset=utf-8")
 KEEP_SECONDS = 7 * 86_400
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
-_SCRIPTED = "scripted:"
 
 
 def digest_of_body(route: str, body: Mapping[str, Any]) -> str:
@@ -50,7 +49,6 @@ async def start(
 
     Raises what `Surface.prepare` raises, InvalidUsage and KeyConflict.
     """
-    request = replace(request, model=_own_model(service, request.model))
     with service.stretto.engine.start_line.accepting():
         return await _start(service, request, key, content)
 
@@ -101,20 +99,6 @@ def _keep(service: "Service", asked: KeyedRequest) -> KeyedRequest:
 def _forget(service: "Service", asked: KeyedRequest) -> None:
     with open_ledger(service.home) as ledger:
         ledger.forget_request(asked.owner, asked.key)
-
-
-def _own_model(service: "Service", model: str | None) -> str | None:
-    """A script is a file of this machine: clients may name those of the project alone."""
-    if model is None or not model.startswith(_SCRIPTED):
-        return model
-    project = service.stretto.project.settings.project
-    try:
-        script = (project / model.removeprefix(_SCRIPTED)).resolve()
-        if script.is_relative_to(project):
-            return f"{_SCRIPTED}{script}"
-    except (OSError, ValueError, RuntimeError):
-        pass  # no file has such a name
-    raise PermissionDenied("a scripted model must be a file of the project")
 
 
 async def answer(
