@@ -134,3 +134,20 @@ def test_a_run_that_is_run_again_takes_what_was_given_and_reuses_what_was_done()
                 await w._engine.prepare(RunRequest(of=of, from_step="c"))
 
     clock.run(main())
+
+
+@pytest.mark.parametrize("levels", [101, 400, 5_000])
+def test_an_input_that_is_nested_deep_is_refused(levels: int) -> None:
+    recipe = 'name: s\ninputs: [{name: x, type: array}]\nsteps: [{id: a, subagent: writer, prompt: "{{inputs.x}}"}]\n'
+    deep: list[object] = []
+    for _ in range(levels - 1):
+        deep = [deep]
+
+    async def main() -> None:
+        async with in_memory(VirtualClock(), "default: Done.") as w:
+            with pytest.raises(InvalidInputs, match="nested more than 100 levels"):
+                await w.start(recipe, {"x": deep})
+            with pytest.raises(InvalidInputs, match="nested more than 100 levels"):
+                await w.plan(recipe, {"x": deep})
+
+    VirtualClock().run(main())

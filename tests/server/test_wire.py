@@ -79,3 +79,18 @@ def test_no_token_counts_in_a_query_or_as_a_cookie(server: Served, path: str, na
     for cookie in (name, "stretto_session"):
         headers = {"Cookie": f"{cookie}={server.token}"}
         assert stranger.get(path, headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize("levels", [101, 300, 900, 5000])
+@pytest.mark.parametrize("where", ["inputs", "recipe", "edit"])
+def test_a_body_that_is_nested_deep_is_refused(server: Served, levels: int, where: str) -> None:
+    client = server.client()
+    deep = "[" * levels + "]" * levels
+    path, body = {
+        "inputs": ("/api/workflows/greet/run", f'{{"inputs": {{"whom": {deep}}}}}'),
+        "recipe": ("/api/validate", f'{{"recipe": {{"name": "x", "steps": {deep}}}}}'),
+        "edit": ("/api/batches", f'{{"tasks": {deep}}}'),
+    }[where]
+    refused = client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code == 422, refused.text
+    assert client.get("/healthz").status_code == 200

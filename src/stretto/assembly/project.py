@@ -38,7 +38,7 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.registry.folders import Folder, Stamp, once, stamp
 from stretto.text.short import did_you_mean, kind_of, listed
-from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import COMMAND_AGENT, AgentId, tool_name
 
@@ -533,8 +533,13 @@ def _copy_input(workflow: str, name: str, value: Json) -> Json:
     """A copy of plain JSON, so that what the caller changes later does not reach the run."""
     try:
         copied: Json = json.loads(json.dumps(value))
-    except (TypeError, ValueError, RecursionError) as error:
+        is_too_deep = is_deeper(copied)
+    except RecursionError:
+        is_too_deep = True
+    except (TypeError, ValueError) as error:
         raise InvalidInputs(f"{workflow}: input '{name}' is not JSON: {error}") from error
+    if is_too_deep:
+        raise InvalidInputs(f"{workflow}: input '{name}' is nested more than {DEEPEST} levels deep")
     return copied
 
 

@@ -9,10 +9,13 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from stretto.vocabulary.json_value import DEEPEST, is_deeper
+
 Permission: TypeAlias = Literal["read_only", "ask", "auto"]
 ShortText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
 BodyText: TypeAlias = Annotated[str, Field(max_length=100_000)]
 _MOST = 2**53
+_DEEPEST = DEEPEST + 10  # an input lies a few levels deep in the body
 
 
 class StrictRequest(Request):
@@ -21,10 +24,14 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
             try:
-                self._json = msgspec.json.decode(await self.body())
+                value = msgspec.json.decode(await self.body())
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 # Of this kind, because FastAPI makes 400 of every other.
                 raise HTTPException(422, f"the body is not JSON: {error}") from error
+            if is_deeper(value, _DEEPEST):
+                said = f"the body is nested more than {_DEEPEST} levels deep"
+                raise HTTPException(422, said)
+            self._json = value
         return self._json
 
 

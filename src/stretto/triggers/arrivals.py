@@ -15,7 +15,6 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
 
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
 from stretto.recipe.model import Input
@@ -24,11 +23,10 @@ from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import parse_template
 from stretto.text.short import did_you_mean, listed
 from stretto.triggers.trigger import Trigger
-from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
 
 MOST_BODY_BYTES = 1_000_000
 WINDOW_SECONDS = 300.0  # by which the sender's clock may differ
-_DEEPEST = 100
 MOST_FILES = 10_000
 MOST_AT_ONCE = 100  # that fire after one look; the rest after the next
 
@@ -63,7 +61,8 @@ def read_body(body: bytes) -> Json:
         raise InvalidUsage(f"the body has more than {MOST_BODY_BYTES:,} bytes")
     try:
         value: Json = json.loads(body.decode("utf-8"), parse_constant=_refuse)
-        _check_depth(value)
+        if is_deeper(value):
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     except (ValueError, RecursionError) as error:
         said = str(error) if isinstance(error, ValueError) else "it is nested too deep"
         raise InvalidUsage(f"the body is not JSON: {said[:200]}") from None
@@ -72,20 +71,6 @@ def read_body(body: bytes) -> Json:
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _check_depth(value: Json) -> None:
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
-            return
-    raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
 
 
 def mapped_inputs(trigger: Trigger, inputs: Iterable[Input], body: Json) -> dict[str, Json]:

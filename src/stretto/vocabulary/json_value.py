@@ -16,7 +16,21 @@ else:
     Json = Any  # msgspec knows no recursive types
 
 
+DEEPEST = 100  # levels of a value from outside: what walks through one calls itself for each level
 LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
+
+
+def is_deeper(value: object, most: int = DEEPEST) -> bool:
+    """Whether lists and objects in it are nested more than so many levels deep."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [each for each in level if isinstance(each, dict | list | tuple)]
+        if not level:
+            return False
+        level = [
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return True
 
 
 @dataclass(frozen=True, slots=True)
