@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import os
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -226,6 +229,46 @@ def test_files_fire_once_they_have_settled_and_once_for_each_version(tmp_path: P
                 await it.triggers.add_folder("no", "f", "nowhere", input="file")
 
     asyncio.run(main())
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        (tmp_path / "inbox").mkdir()
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *")
+            given: dict[str, Any] = {"settle_seconds": 0.05, "overlap": "allow"}
+            await it.triggers.add_folder("in", "w", "inbox", input="topic", **given)
+            (tmp_path / os.fsdecode(b"inbox/bad\xff.txt")).write_text("x")
+            write(tmp_path, "inbox/good.txt", "x")
+            await it.at(1)
+            await asyncio.sleep(0.1)
+            assert await it.at(HOUR) == ["started", "started"]
+            bad, good = sorted(await it.triggers.fires("in"), key=lambda each: each.key)
+            assert (bad.status, bad.key[:11]) == ("failed", r"bad\xff.txt")
+            assert "UTF-8" in bad.why
+            assert (good.status, good.inputs) == ("started", {"topic": "inbox/good.txt"})
+            assert await it.at(HOUR + 1) == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("column", "value"), [("zone", "No/Where"), ("cron", "x"), ("cron", "")])
+def test_a_trigger_that_cannot_be_read_stops_no_other(
+    tmp_path: Path, column: str, value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            for name in ("a-broken", "b-sound"):
+                await it.triggers.add_schedule(name, "w", "0 * * * *")
+            await it.at(1)
+            with closing(sqlite3.connect(tmp_path / "home" / "triggers.db")) as db:
+                db.execute(f"UPDATE triggers SET {column} = ? WHERE name = 'a-broken'", (value,))
+                db.commit()
+            assert await it.at(HOUR) == ["started"]
+            assert await it.at(2 * HOUR) == ["started"]
+
+    asyncio.run(main())
+    assert caplog.text.count("schedule a-broken") == 1
 
 
 FILED = (

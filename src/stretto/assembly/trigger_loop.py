@@ -23,7 +23,7 @@ from stretto.assembly.request import RunRequest
 from stretto.config.home import make_private
 from stretto.execution.runs import new_run_id
 from stretto.problems.errors import RefusedToOverwrite, StrettoError
-from stretto.triggers.arrivals import FolderWatch, versions_in
+from stretto.triggers.arrivals import NOT_TEXT, FolderWatch, versions_in
 from stretto.triggers.cron import CronSchedule, due, next_fires
 from stretto.triggers.store import TriggerStore, has_triggers
 from stretto.triggers.trigger import Trigger, TriggerFire
@@ -122,14 +122,26 @@ class TriggerLoop:
         triggers = store.all()
         for trigger in triggers:
             watched = self._watched.setdefault(trigger.name, _Watched())
-            if trigger.is_paused:
-                continue
-            if trigger.kind == "schedule":
-                self._record_schedule(store, trigger, watched, now)
-            elif trigger.kind == "folder":
-                self._record_files(store, trigger, watched, now)
+            try:
+                self._record_one(store, trigger, watched, now)
+                watched.fault = ""
+            except Exception as error:  # one that cannot be looked at must not stop the others
+                said = error.message if isinstance(error, StrettoError) else repr(error)
+                if watched.fault != said:  # told once, not twice a second
+                    _log.warning("%s %s: %s", trigger.kind, trigger.name, said)
+                watched.fault = said
         for name in set(self._watched) - {each.name for each in triggers}:
             del self._watched[name]
+
+    def _record_one(
+        self, store: TriggerStore, trigger: Trigger, watched: _Watched, now: float
+    ) -> None:
+        if trigger.is_paused:
+            return
+        if trigger.kind == "schedule":
+            self._record_schedule(store, trigger, watched, now)
+        elif trigger.kind == "folder":
+            self._record_files(store, trigger, watched, now)
 
     def _record_schedule(
         self, store: TriggerStore, trigger: Trigger, watched: _Watched, now: float
@@ -156,26 +168,23 @@ class TriggerLoop:
     def _record_files(
         self, store: TriggerStore, trigger: Trigger, watched: _Watched, now: float
     ) -> None:
-        try:
-            found = versions_in(Path(trigger.folder), trigger.pattern)
-        except StrettoError as error:
-            if watched.fault != error.message:  # told once, not twice a second
-                _log.warning("folder %s: %s", trigger.name, error.message)
-            watched.fault = error.message
-            return
-        watched.fault = ""
+        found = versions_in(Path(trigger.folder), trigger.pattern)
         seen = store.seen(trigger.name)
         ready = watched.folder.settled(trigger, found, seen, time.monotonic())
-        fires = [
-            replace(
-                new_fire(trigger, f"{name}@{version}", now, now),
-                inputs={trigger.input: self._path(trigger, name)},
-            )
-            for name, version in sorted(ready.items())
-        ]
+        fires = [self._file_fire(trigger, *file, now) for file in sorted(ready.items())]
+        for each in fires:
+            if each.status == "failed":
+                _log.warning("folder %s: %s: %s", trigger.name, each.key, each.why)
         gone = [name for name in seen if name not in found]
         if ready or gone:
             store.record_files(trigger, fires, ready, gone)
+
+    def _file_fire(self, trigger: Trigger, name: str, version: str, now: float) -> TriggerFire:
+        fire = new_fire(trigger, f"{name}@{version}", now, now)
+        if version.startswith(NOT_TEXT):
+            why = "its name is not UTF-8, and no input can hold it: rename the file"
+            return replace(fire, status="failed", why=why)
+        return replace(fire, inputs={trigger.input: self._path(trigger, name)})
 
     def _path(self, trigger: Trigger, name: str) -> str:
         project = self._engine.project.settings.project.resolve()
@@ -257,6 +266,9 @@ class TriggerLoop:
             await self._settle(fire, "started")
         except StrettoError as error:
             await self._settle(fire, "failed", error.with_hint)
+        except Exception as error:  # a fault of ours with one fire must not stop the others
+            _log.exception("%s %s: run %s", fire.kind, fire.trigger, fire.run_id)
+            await self._settle(fire, "failed", f"{type(error).__name__}: {error}")
         else:
             await self._settle(fire, "started")
 

@@ -28,6 +28,7 @@ from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
 MOST_BODY_BYTES = 1_000_000
 WINDOW_SECONDS = 300.0  # by which the sender's clock may differ
 MOST_FILES = 10_000
+NOT_TEXT = "not-text-"  # begins the version of a file whose name is no UTF-8
 MOST_AT_ONCE = 100  # that fire after one look; the rest after the next
 
 
@@ -124,7 +125,8 @@ def check_mapping(trigger: Trigger, inputs: Iterable[Input]) -> None:
 
 
 def versions_in(folder: Path, pattern: str) -> dict[str, str]:
-    """The version of each file of the folder itself, by its name. Links are not followed.
+    """The version of each file of the folder itself, by its name. Links are not followed. A name that is
+    no text stands there as text (`bad\\xff.txt`), and its version begins with NOT_TEXT.
 
     Raises StrettoError where the folder cannot be read, or holds too much."""
     found: dict[str, str] = {}
@@ -141,10 +143,15 @@ def versions_in(folder: Path, pattern: str) -> dict[str, str]:
                     continue
                 if S_ISREG(status.st_mode):
                     version = f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
-                    found[entry.name] = version
+                    name = as_text(entry.name)
+                    found[name] = version if name == entry.name else f"{NOT_TEXT}{version}"
     except OSError as error:
         raise StrettoError(f"{folder} cannot be watched: {error.strerror}") from None
     return found
+
+
+def as_text(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 @dataclass(slots=True)

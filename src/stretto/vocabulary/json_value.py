@@ -22,7 +22,7 @@ LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
 
 def is_deeper(value: object, most: int = DEEPEST) -> bool:
     """Whether lists and objects in it are nested more than so many levels deep."""
-    level = [value]
+    level: list[Any] = [value]
     for _ in range(most + 1):
         level = [each for each in level if isinstance(each, dict | list | tuple)]
         if not level:
