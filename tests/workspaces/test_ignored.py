@@ -99,6 +99,19 @@ def test_folders_that_nobody_edits_are_named_unless_the_write_set_names_them(
     assert made(named.changes()) == [f"{name}/deep/y", f"{name}/x"]
 
 
+def test_an_empty_folder_that_a_step_made_is_named(tmp_path: Path) -> None:
+    work = Work(tmp_path, {**FILES, ".gitignore": b"*.log\n"}, "src/**")
+    (work.root / "src" / "old").mkdir()
+    (work.workspace / "src" / "old").mkdir()  # the user has made it too
+    (work.root / "new" / "in" / "it").mkdir(parents=True)
+    write_tree(work.root, {"src/full/b.c": b"", "logs/x.log": b""})
+    changes = work.changes()
+    assert made(changes) == ["src/full/b.c"]
+    told = {left.path: left.why for left in changes.left}
+    assert told.pop("logs").startswith("a .gitignore")
+    assert told == {"new": "it is an empty folder"}
+
+
 def test_a_file_that_the_step_was_not_shown_is_not_replaced_by_its_own(tmp_path: Path) -> None:
     work = Work(tmp_path, {**FILES, "a.log": b"user's"}, "**/*")
     assert "a.log" not in work.isolated.files

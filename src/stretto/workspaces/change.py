@@ -8,7 +8,7 @@ never made again.
 
 A file that the writer made and a `.gitignore` leaves out is part of it if the write-set covers it,
 and marked as ignored. What is no part of it is named: ignored files outside the write-set, folders
-such as `node_modules`, and a `.git` that the writer made. Empty folders are no part of it.
+such as `node_modules`, a `.git` that the writer made, and new folders that are empty.
 
 A removal and a new file may be one rename: files with the same bytes, those of the same name before
 others, then texts that share most of their lines. A wrong guess does no harm: merged, the two
@@ -18,7 +18,7 @@ changes come to the same tree.
 import os
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -148,6 +148,7 @@ def _compare(
         written, made = _without_repositories(written, listing, isolated.files)
         gone = _find_removed(isolated.files, listing, refused)
         refused += made
+        left = (*listing.left, *_find_empty(root, listing, isolated.workspace))
         for change in (*written, *gone):
             if change.before is not None:
                 _keep_base(base, change.before, keep)
@@ -156,7 +157,7 @@ def _compare(
     ignored = [change for change in written if change.is_ignored]
     plain = [change for change in (*written, *gone) if not change.is_ignored]
     found = [*join_renames(plain, lambda entry: blobs.read(entry.digest)), *ignored]
-    return found, refused, listing.left
+    return found, refused, left
 
 
 def open_changes(artifact: Path) -> ChangeSet:
@@ -227,6 +228,26 @@ def _find_written(
                 except (OSError, PathRefused) as error:
                     refused.append(SkippedPath(each.path, f"cannot be read: {error}"))
     return written, refused
+
+
+def _find_empty(root: RootedDir, listing: Listing, workspace: Path) -> list[SkippedPath]:
+    """New folders without any file, each with all that are in it."""
+    told = [each.path for each in (*listing.left, *listing.unfit)]
+    paths = (*(each.path for each in listing.files), *told)
+    held = {*told, *(folder for path in paths for folder in _folders_above(path))}
+    found = list[SkippedPath]()
+    for path in listing.folders:  # those above first
+        is_told = found and path.startswith(f"{found[-1].path}/")
+        if path in held or is_told or is_real_folder(workspace, path):
+            continue
+        if not any(True for _ in root.walk(path)):  # no file that a rule leaves out either
+            found.append(SkippedPath(path, "it is an empty folder"))
+    return found
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _find_written_carried(isolated: IsolatedCopy) -> list[SkippedPath]:
