@@ -123,6 +123,34 @@ def test_a_call_an_answer_and_what_it_cost(name: str, lines: Sequence[str], usag
     assert call.result_bytes in (5, 6, 7)
 
 
+ALL = {
+    "claude": (*CLAUDE, CLAUDE_END),
+    "codex": CODEX,
+    "gemini": GEMINI,
+    "opencode": OPENCODE,
+    "goose": GOOSE,
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_answer_whose_end_never_came_is_doubted(name: str) -> None:
+    """It ended with exit code 0, and nothing says that it was done."""
+    whole, _ = _heard(name, ALL[name])
+    half, _ = _heard(name, ALL[name][:-1])
+    assert isinstance(whole, Success)
+    assert whole.warnings == ()
+    assert isinstance(half, Success)
+    assert any("may not be whole" in each for each in half.warnings)
+
+
+def test_an_answer_from_before_the_last_call_is_doubted() -> None:
+    words, call, end = CODEX[6].replace("It is 42.", "I will look."), CODEX[4], CODEX[7]
+    result, _ = _heard("codex", (words, call, end))
+    assert isinstance(result, Success)
+    assert result.output == "I will look."
+    assert any("ended with a tool call" in each for each in result.warnings)
+
+
 @pytest.mark.parametrize("name", ["claude", "opencode"])
 def test_what_was_spent_counts_before_the_end(name: str) -> None:
     lines = CLAUDE if name == "claude" else OPENCODE[:3]

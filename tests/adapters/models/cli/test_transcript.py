@@ -9,6 +9,7 @@ from stretto.adapters.models.cli.transcript import (
     CallEnded,
     CallStarted,
     FinalAnswer,
+    Finished,
     LimitReached,
     TextDelta,
     TranscriptRecorder,
@@ -81,7 +82,7 @@ def test_the_answer_is_what_was_said_after_the_last_call() -> None:
 
 def test_what_the_cli_calls_its_answer_is_the_answer() -> None:
     recorder = _recorder(Watching())
-    for said in (TextDelta("Hm. "), TextDelta("It is 42."), FinalAnswer("42")):
+    for said in (TextDelta("Hm. "), TextDelta("It is 42."), Finished(), FinalAnswer("42")):
         recorder.record(said)
     assert recorder.result("cli:x") == Success("42", model="cli:x")
 

@@ -25,6 +25,7 @@ from stretto.adapters.models.cli.transcript import (
     AgentEvent,
     CallEnded,
     CallStarted,
+    Finished,
     LimitReached,
     TextDelta,
     TranscriptRecorder,
@@ -195,6 +196,7 @@ class AcpAgent:
         block: Json = {"type": "text", "text": prompt}
         reply = await wire.ask("session/prompt", {"sessionId": id, "prompt": [block]})
         recorder.record(UsageTotal(usage_of(reply)))
+        recorder.record(Finished())
         self._stop(text_at(reply, "stopReason"), recorder)
 
     async def _set_reading_mode(self, wire: JsonRpc, id: str, modes: dict[str, Json]) -> None:

@@ -29,6 +29,7 @@ from stretto.adapters.models.cli.transcript import (
     CallEnded,
     CallStarted,
     FinalAnswer,
+    Finished,
     LimitReached,
     ModelNamed,
     TextDelta,
@@ -136,6 +137,7 @@ def _read_results(blocks: list[Json]) -> Iterator[AgentEvent]:
 
 def _read_result(event: dict[str, Json]) -> Iterator[AgentEvent]:
     yield UsageTotal(_usage(event))
+    yield Finished()
     subtype, said = text_at(event, "subtype"), text_at(event, "result")
     if subtype in _CAPS:
         yield LimitReached(_CAPS[subtype])

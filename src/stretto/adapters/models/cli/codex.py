@@ -27,6 +27,7 @@ from stretto.adapters.models.cli.transcript import (
     AgentFailed,
     CallEnded,
     CallStarted,
+    Finished,
     TextDelta,
     UsageTotal,
     failure,
@@ -102,6 +103,7 @@ def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
                 count_at(usage, "output_tokens"),
             )
             yield UsageTotal(Usage(tokens_in, tokens_out))
+            yield Finished()
         case "turn.failed":
             yield AgentFailed(failure("codex", text_at(event, "error", "message"), _LOGIN))
 

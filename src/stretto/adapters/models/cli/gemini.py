@@ -28,6 +28,7 @@ from stretto.adapters.models.cli.transcript import (
     AgentFailed,
     CallEnded,
     CallStarted,
+    Finished,
     ModelNamed,
     TextDelta,
     UsageTotal,
@@ -101,6 +102,7 @@ def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
                 count_at(stats, "output_tokens"),
             )
             yield UsageTotal(Usage(tokens_in, tokens_out))
+            yield Finished()
             if text_at(event, "status") == "error":
                 yield AgentFailed(failure("gemini", text_at(event, "error", "message"), _LOGIN))
 

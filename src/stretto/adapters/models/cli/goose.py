@@ -26,6 +26,7 @@ from stretto.adapters.models.cli.transcript import (
     AgentFailed,
     CallEnded,
     CallStarted,
+    Finished,
     LimitReached,
     TextDelta,
     UsageTotal,
@@ -83,6 +84,7 @@ def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
         case "complete":
             tokens = count_at(event, "input_tokens"), count_at(event, "output_tokens")
             yield UsageTotal(Usage(*tokens))
+            yield Finished()
 
 
 def _read_block(block: Json, role: str, is_its_own: bool) -> Iterator[AgentEvent]:

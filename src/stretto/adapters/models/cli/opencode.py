@@ -25,6 +25,7 @@ from stretto.adapters.models.cli.transcript import (
     AgentFailed,
     CallEnded,
     CallStarted,
+    Finished,
     LimitReached,
     TextDelta,
     UsageDelta,
@@ -85,8 +86,11 @@ def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
             yield from _read_call(text_at(part, "callID"), text_at(part, "tool"), part)
         case "step_finish":
             yield UsageDelta(_usage(part))
-            if text_at(part, "reason") == "length":
+            reason = text_at(part, "reason")
+            if reason == "length":
                 yield LimitReached("the model's limit of tokens reached", is_truncated=True)
+            elif reason != "tool-calls":
+                yield Finished()
         case "error":
             yield AgentFailed(_failure(object_at(event, "error")))
 

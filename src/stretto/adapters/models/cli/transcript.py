@@ -5,7 +5,7 @@ after the other, journals them, counts tokens and turns, and knows at the end wh
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -99,6 +99,11 @@ class AgentFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Finished:
+    """The agent says that it is done. Without that, nobody can tell whether its answer is whole."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelNamed:
     """The model that answers, as its provider calls it."""
 
@@ -114,6 +119,7 @@ AgentEvent: TypeAlias = (
     | FinalAnswer
     | LimitReached
     | AgentFailed
+    | Finished
     | ModelNamed
 )
 
@@ -144,6 +150,7 @@ class TranscriptRecorder:
         self._turns = 0
         self._is_its_turn = False
         self._cut = ""  # why the last reply is not whole
+        self._has_finished = False
         self.model = ""
         self.cap: str | None = None
         self.failure: Failure | None = None
@@ -174,6 +181,8 @@ class TranscriptRecorder:
                 self.cap = reason
             case AgentFailed(failure):
                 self.failure, self.is_over = failure, event.is_last
+            case Finished():
+                self._has_finished = True
             case ModelNamed(model):
                 self.model = model
             case _:
@@ -213,7 +222,15 @@ class TranscriptRecorder:
             return Failure("truncated", self._cut, self.usage, None, model)
         if not self.text.strip():
             return Failure("empty", "the answer is empty", self.usage, None, model)
-        return Success(self.text, self.usage, warnings, model)
+        return Success(self.text, self.usage, (*warnings, *self._doubts(name)), model)
+
+    def _doubts(self, name: str) -> Iterator[str]:
+        """Why its answer may not be what was asked for, though it ended well."""
+        if not self._has_finished:
+            yield f"{name} ended without saying that it was done, so its answer may not be whole"
+        is_final = self._answer is not None and self._answer.strip()
+        if not is_final and not "".join(self._said).strip():
+            yield f"{name} ended with a tool call: its answer is what it had said before"
 
     def _model(self, name: str) -> str:
         return f"{name} ({self.model})" if self.model and self.model not in name else name
