@@ -75,6 +75,17 @@ def test_what_is_settled_by_hand_stays_and_the_rest_is_merged(clashing: Clashing
     assert merged.was_done, "settled once is settled"
 
 
+def test_what_was_settled_stays_also_where_it_would_merge_by_itself_now(
+    clashing: Clashing,
+) -> None:
+    settled = {"text": b"two\n", "calm": b"c\n"}  # by removing the line, and as it was at first
+    write_tree(clashing.workspace, settled)
+    merged = clashing.merge("text", "calm", otherwise="theirs")
+    assert isinstance(merged, Merged)
+    assert {path: clashing.read()[path] for path in settled} == settled
+    assert {"text", "calm"} <= {left.path for left in merged.left}
+
+
 def test_ours_keeps_the_workspace_in_every_conflict(clashing: Clashing) -> None:
     before = clashing.read()
     assert isinstance(clashing.merge(otherwise="ours"), Merged)
