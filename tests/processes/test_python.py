@@ -52,6 +52,22 @@ def test_the_trap_works(planted: Path) -> None:
     mark.unlink()
 
 
+def test_each_of_its_guards_is_enough(planted: Path, tmp_path: Path) -> None:
+    """A child stands elsewhere, and would also look nowhere if it stood in the planted folder."""
+    program = tmp_path / "program.py"
+    program.write_text("import json, re, asyncio\n")
+    environ = python.environment(os.environ)
+    commands = (
+        python.module("stretto", "--version"),
+        python.with_packages(program),
+        python.isolated(program),
+    )
+    for command in commands:
+        assert command.folder == python.FOLDER
+        assert os.path.isabs(command.words[0])
+        subprocess.run(command.words, cwd=planted, env=environ, capture_output=True, check=True)
+
+
 async def _fed(**told: object) -> AsyncIterator[bytes]:
     yield json.dumps(told).encode() + b"\n"
 
