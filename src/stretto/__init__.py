@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stretto.assembly.stretto import RunSummary as RunSummary, Stretto as Stretto, run as run
     from stretto.assembly.triggers import AddedWebhook as AddedWebhook, Triggers as Triggers
     from stretto.assembly.views import DryRun as DryRun, RunReport as RunReport
+    from stretto.events.attempts import AttemptId as AttemptId
     from stretto.events.model import (
         ApprovalRequested as ApprovalRequested,
         Approved as Approved,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         CancelRequested as CancelRequested,
         ChangesApplied as ChangesApplied,
         ChangesCollected as ChangesCollected,
+        CommandEnded as CommandEnded,
         Event as Event,
         MergeFailed as MergeFailed,
         MergeHeld as MergeHeld,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
         GoalIteration as GoalIteration,
         GoalLimits as GoalLimits,
         GoalReport as GoalReport,
+        GoalState as GoalState,
     )
     from stretto.lead.turn import (
         AwaitedDecision as AwaitedDecision,
@@ -84,7 +87,7 @@ if TYPE_CHECKING:
     from stretto.playbooks.curation import CurationStep as CurationStep
     from stretto.playbooks.library import FoundPlaybook as FoundPlaybook
     from stretto.playbooks.playbook import Playbook as Playbook
-    from stretto.playbooks.store import AuditEntry as AuditEntry
+    from stretto.playbooks.store import AuditEntry as AuditEntry, PlaybookUse as PlaybookUse
     from stretto.ports.journal import Fenced as Fenced, JournalFull as JournalFull, Leased as Leased
     from stretto.problems.errors import (
         AlreadyDecided as AlreadyDecided,
@@ -106,9 +109,13 @@ if TYPE_CHECKING:
     from stretto.registry.versions import RecipeVersion as RecipeVersion
     from stretto.report.model import (
         AttemptReport as AttemptReport,
+        CallsReport as CallsReport,
         ChangesReport as ChangesReport,
+        Delegated as Delegated,
         Issue as Issue,
+        PathStep as PathStep,
         StepReport as StepReport,
+        StepReports as StepReports,
     )
     from stretto.triggers.trigger import Trigger as Trigger, TriggerFire as TriggerFire
     from stretto.vocabulary.amounts import Usage as Usage
@@ -133,19 +140,21 @@ _PLACES = {
     "assembly.stretto": ("RunSummary", "Stretto", "run"),
     "assembly.triggers": ("AddedWebhook", "Triggers"),
     "assembly.views": ("DryRun", "RunReport"),
+    "events.attempts": ("AttemptId",),
     "events.model": (
         *("ApprovalRequested", "Approved", "AttemptCancelled", "AttemptFailed", "AttemptStarted"),
-        *("AttemptSucceeded", "CancelRequested", "ChangesApplied", "ChangesCollected", "Event"),
+        *("AttemptSucceeded", "CancelRequested", "ChangesApplied", "ChangesCollected"),
+        *("CommandEnded", "Event"),
         *("MergeFailed", "MergeHeld", "MergeUndone", "MessageDropped", "ModelFailedOver"),
         *("ModelRetried", "ModelSpoke", "PhaseLasted", "Rejected", "RunEnded", "RunResumed"),
         *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted", "UsageNoted"),
     ),
     "lead.turn": ("AwaitedDecision", "ChatCall", "ChatSummary", "ChatTurn"),
-    "goals.goal": ("GoalIteration", "GoalLimits", "GoalReport"),
+    "goals.goal": ("GoalIteration", "GoalLimits", "GoalReport", "GoalState"),
     "playbooks.curation": ("CurationStep",),
     "playbooks.library": ("FoundPlaybook",),
     "playbooks.playbook": ("Playbook",),
-    "playbooks.store": ("AuditEntry",),
+    "playbooks.store": ("AuditEntry", "PlaybookUse"),
     "ports.journal": ("Fenced", "JournalFull", "Leased"),
     "problems.errors": (
         *("AlreadyDecided", "ChangedMeanwhile"),
@@ -156,7 +165,10 @@ _PLACES = {
     "problems.problem": ("Place", "Problem"),
     "registry.saved_recipe": ("SavedRecipe",),
     "registry.versions": ("RecipeVersion",),
-    "report.model": ("AttemptReport", "ChangesReport", "Issue", "StepReport"),
+    "report.model": (
+        *("AttemptReport", "CallsReport", "ChangesReport", "Delegated", "Issue", "PathStep"),
+        *("StepReport", "StepReports"),
+    ),
     "triggers.trigger": ("Trigger", "TriggerFire"),
     "vocabulary.amounts": ("Usage",),
     "vocabulary.json_value": ("Json",),

@@ -1,6 +1,7 @@
 """What `import stretto` offers: exactly this, typed, and only when it is asked for."""
 
 import ast
+import dataclasses
 import inspect
 import pickle
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,16 +17,16 @@ import stretto
 import stretto.testing
 
 EVENTS = """ApprovalRequested Approved AttemptCancelled AttemptFailed AttemptStarted AttemptSucceeded
-CancelRequested ChangesApplied ChangesCollected Event MergeFailed MergeHeld MergeUndone
+CancelRequested ChangesApplied ChangesCollected CommandEnded Event MergeFailed MergeHeld MergeUndone
 MessageDropped ModelFailedOver ModelRetried ModelSpoke PhaseLasted Rejected RunEnded RunResumed RunStarted
 TimerFired ToolEnded ToolStarted UsageNoted"""
 ERRORS = """AlreadyDecided ChangedMeanwhile Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
-OTHERS = """AddedWebhook AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey CapturedWorkflow ChangesReport
-Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep
-DraftedRecipe DryRun FoundPlaybook FunctionTool Goal GoalIteration GoalLimits GoalReport Goals Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
-Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Trigger TriggerFire Triggers Usage
+OTHERS = """AddedWebhook AgentContext AppliedChange AttemptId AttemptReport AuditEntry AwaitedDecision CallKey CallsReport CapturedWorkflow ChangesReport
+Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep Delegated
+DraftedRecipe DryRun FoundPlaybook FunctionTool Goal GoalIteration GoalLimits GoalReport GoalState Goals Issue Json ListedWorkflow PathNote PathStep Place Playbook PlaybookUse Playbooks Problem RecipeSource RecipeVersion
+Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport StepReports Stretto Trigger TriggerFire Triggers Usage
 __version__ run tool"""
 
 
@@ -172,18 +174,44 @@ def test_errors_survive_being_sent_to_another_process() -> None:
         assert (again.args, vars(again)) == (error.args, vars(error))
 
 
-def test_nothing_but_what_is_documented_is_public() -> None:
-    def public(kind: type) -> set[str]:
-        return {name for name in dir(kind) if not name.startswith("_")}
+PUBLIC = {
+    stretto.Stretto: """batch chat chats close draft goals open plan playbooks runs start task triggers validate
+        workflows""",
+    stretto.Run: """apply approve cancel diff events fork id notices reject report resume retry status stop
+        wait warnings""",
+    stretto.Chat: """approve cancel events go_on id model notices permission reject run_workflow send stop turns""",
+    stretto.Goals: "clear list open resume set show",
+    stretto.Goal: "clear halt id report resume stop wait",
+    stretto.Playbooks: """add audit block_for capture curate delete list pin restore search show unpin uses""",
+    stretto.SavedWorkflows: "capture delete list restore save versions",
+    stretto.Triggers: """add_folder add_schedule add_webhook change deliver fire fires list next pause remove
+        resume rotate serve show""",
+}  # fmt: skip
 
-    assert public(stretto.Stretto) == {
-        *("batch", "chat", "chats", "close", "draft", "goals", "open", "plan", "playbooks", "runs"),
-        *("start", "task", "triggers", "validate", "workflows"),
-    }
-    assert public(stretto.Run) == {
-        *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),
-        *("report", "resume", "retry", "status", "stop", "wait", "warnings"),
-    }
+
+@pytest.mark.parametrize("kind", PUBLIC)
+def test_these_are_the_methods_and_no_others(kind: type) -> None:
+    assert {name for name in dir(kind) if name[0] != "_"} == set(PUBLIC[kind].split())
+
+
+def test_whatever_an_event_or_a_report_is_made_of_can_be_named() -> None:
+    def named(kind: object) -> set[str]:
+        inside = set().union(*map(named, get_args(kind)))
+        return inside | ({kind.__name__} if is_made_by_stretto(kind) else set())
+
+    events = named(stretto.Event)
+    assert len(events) > 20
+    parts = set[str]()
+    for kind in (stretto.RunReport, stretto.StepReport, stretto.AttemptReport):
+        module = vars(sys.modules[kind.__module__])
+        for field in dataclasses.fields(kind):
+            parts |= named(eval(field.type, module) if isinstance(field.type, str) else field.type)
+    internal = {"Plan", "Gathered", "Large", "StepId", "AgentId", "RunId"}
+    assert (events | parts) - internal <= set(stretto.__all__)
+
+
+def is_made_by_stretto(kind: object) -> bool:
+    return inspect.isclass(kind) and kind.__module__.startswith("stretto.")
 
 
 def test_the_blocking_run_has_every_option_of_a_stretto_and_of_its_start() -> None:

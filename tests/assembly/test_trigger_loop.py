@@ -43,7 +43,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.triggers: Triggers = self.stretto.triggers
         self.triggers.wall = lambda: self.now
-        self.loop = self.triggers.loop(self.told.append)
+        self.loop = self.triggers._loop(self.told.append)
 
     async def at(self, seconds: float) -> list[str]:
         """What became of the fires of one look, so many seconds after the start."""
@@ -176,14 +176,14 @@ def test_a_fire_whose_process_died_before_or_after_the_start_starts_one_run(tmp_
             await it.triggers.add_schedule("h", "w", "0 * * * *", overlap="allow")
             it.now = NOON + HOUR
             # Recorded, and nothing else: as after a kill at once.
-            await it.triggers.with_store(it.loop._record_due)
+            await it.triggers._with_store(it.loop._record_due)
             assert await it.stretto.runs() == []
             again = Bench(it.stretto, tmp_path, now=it.now)
             await again.loop.look()
             assert len(await it.stretto.runs()) == 1
             # Started, and not settled.
             fire = again.told[0]
-            await it.triggers.with_store(lambda store: store.settle(fire, "queued"))
+            await it.triggers._with_store(lambda store: store.settle(fire, "queued"))
             await Bench(it.stretto, tmp_path, now=it.now).loop.look()
             assert len(await it.stretto.runs()) == 1
             assert [each.status for each in await it.triggers.fires("h")] == ["started"]

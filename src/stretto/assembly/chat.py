@@ -133,10 +133,6 @@ class Chat:
         """What overrides the model of every agent; None: nothing does."""
         return self._kept.model
 
-    @property
-    def counts_agents(self) -> bool:
-        return self._kept.budget.agents is not None
-
     async def send(self, text: str) -> ChatTurn:
         """Say something, and return when it is answered, or waits for a person.
 
@@ -147,7 +143,7 @@ class Chat:
             raise InvalidUsage("a turn must say something; the text is empty")
         return await self._take_turn("lead", text, {})
 
-    async def send_once(self, text: str, run_id: RunId) -> ChatTurn:
+    async def _send_once(self, text: str, run_id: RunId) -> ChatTurn:
         """`send`, as the run of this id: said once, however often a caller that was killed repeats it."""
         known = await self._file.use(lambda store: store.turns(self.id))
         if any(each.run_id == run_id for each in known):
@@ -221,12 +217,6 @@ class Chat:
 
         return given()
 
-    @contextmanager
-    def show(self, prepared: PreparedRun) -> "Iterator[Listener]":
-        """What hears and shows a run that a turn has started."""
-        with self._show(prepared.plan) as show:
-            yield self._listener(prepared.run_id, show)
-
     def _listener(self, run_id: str, show: "Listener") -> "Listener":
         def hear(event: Event, state: "RunState") -> None:
             for queue in self._queues:
@@ -234,26 +224,6 @@ class Chat:
             show(event, state)
 
         return hear
-
-    async def agents_left(self) -> int | None:
-        """How many agents the turn under way may still set to work; None: there is no limit."""
-        most = self._kept.budget.agents
-        if most is None:
-            return None
-
-        def used(store: ChatStore) -> int:
-            turns = store.turns(self.id)
-            calls = store.calls(turns[-1].run_id)
-            # The turn under way is not counted yet, neither the lead agent nor what it called.
-            return 1 + sum(e.agents for e in turns) + sum(e.agents for e in calls)
-
-        return max(0, most - await self._file.use(used))
-
-    async def stop_turn(self) -> None:
-        """For a call that needs a person: the turn goes no further in this process. Never returns."""
-        if self._turn is not None and self._turn._runs is not None:
-            self._turn._runs.stop(self._turn._id)
-        await asyncio.Event().wait()  # until the driver cancels the attempt
 
     def _alone(self) -> asyncio.Lock:
         if self._under_way.locked():
@@ -319,10 +289,10 @@ class Chat:
         self, turn: KeptTurn, prepared: PreparedRun
     ) -> "AbstractContextManager[Listener]":
         if turn.kind == "workflow":
-            return self.show(prepared)
+            return _TurnUnderWay(self).show(prepared)
         return nullcontext(self._listener(turn.run_id, self._hear))
 
-    async def prepare_again(self, run_id: str) -> PreparedRun:
+    async def _prepare_again(self, run_id: str) -> PreparedRun:
         """A run of this chat, for whoever asks a person about its steps."""
         request = RunRequest(of=RunId(run_id), is_resumed=True, permission=self.permission)
         return await self._engine.prepare(replace(request, is_delegated=True))
@@ -358,7 +328,7 @@ class Chat:
     async def _lead(self, turn: KeptTurn) -> LeadTurn:
         before = await self._file.use(lambda store: store.turns(self.id)[: turn.number - 1])
         memory = _TurnMemory(self._file, turn.run_id, earlier_messages(before))
-        delegation = LeadTools(self, self._host, self._file, turn)
+        delegation = LeadTools(_TurnUnderWay(self), self._host, self._file, turn)
         return LeadTurn(turn.run_id, delegation.tools, memory)
 
     async def _conclude(self, turn: KeptTurn) -> ChatTurn:
@@ -451,6 +421,51 @@ class Chat:
             if getattr(budget, name) is not None and getattr(left, name) <= 0:
                 said = f"the budget of chat {self.id} is spent: {getattr(budget, name)} {name}"
                 raise BudgetSpent(said, hint="begin another chat, or resume it with a larger one")
+
+
+class _TurnUnderWay:
+    """What the calls of a turn may do with its chat."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    @property
+    def permission(self) -> str:
+        return self._chat.permission
+
+    @property
+    def model(self) -> str | None:
+        return self._chat.model
+
+    @property
+    def counts_agents(self) -> bool:
+        return self._chat._kept.budget.agents is not None
+
+    @contextmanager
+    def show(self, prepared: PreparedRun) -> "Iterator[Listener]":
+        """What hears and shows a run that a turn has started."""
+        with self._chat._show(prepared.plan) as show:
+            yield self._chat._listener(prepared.run_id, show)
+
+    async def agents_left(self) -> int | None:
+        """How many agents the turn under way may still set to work; None: there is no limit."""
+        most = self._chat._kept.budget.agents
+        if most is None:
+            return None
+
+        def used(store: ChatStore) -> int:
+            turns = store.turns(self._chat.id)
+            calls = store.calls(turns[-1].run_id)
+            # The turn under way is not counted yet, neither the lead agent nor what it called.
+            return 1 + sum(e.agents for e in turns) + sum(e.agents for e in calls)
+
+        return max(0, most - await self._chat._file.use(used))
+
+    async def stop_turn(self) -> None:
+        """For a call that needs a person: the turn goes no further in this process. Never returns."""
+        if self._chat._turn is not None and self._chat._turn._runs is not None:
+            self._chat._turn._runs.stop(self._chat._turn._id)
+        await asyncio.Event().wait()  # until the driver cancels the attempt
 
 
 class _TurnMemory:

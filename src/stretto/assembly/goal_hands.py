@@ -148,7 +148,7 @@ class GoalHands:
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(goal.seconds_left):
-                    turn = await chat.send_once(turn_prompt(goal), run_id)
+                    turn = await chat._send_once(turn_prompt(goal), run_id)
                     effort = _effort(turn, await self._spent_by(goal, run_id))
                     return replace(effort, warnings=self._warned(turn.warnings))
             await chat.stop()

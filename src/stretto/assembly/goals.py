@@ -196,10 +196,10 @@ class Goals:
             asked_by,
             consent,
         )
-        return await self.drive(await self.record(request))
+        return await self._drive(await self._record(request))
 
-    async def record(self, request: "GoalRequest") -> str:
-        """Keep a goal without driving it: the id, for `drive`. Raises as `set` does."""
+    async def _record(self, request: "GoalRequest") -> str:
+        """Keep a goal without driving it: the id, for `_drive`. Raises as `set` does."""
         spec = await asyncio.to_thread(goal_spec, self._engine.project, request)
         id = f"{GOAL_PREFIX}{new_run_id()}"
         await self._with(lambda store: store.add(id, spec, self._engine.now()))
@@ -238,11 +238,11 @@ class Goals:
         """
         check_text(id=id)
         before = (await self.show(id)).limits
-        return await self.drive(
+        return await self._drive(
             id, read_limits(before, max_iterations, budget, timeout, None, None)
         )
 
-    async def drive(
+    async def _drive(
         self, id: str, limits: GoalLimits | None = None, watch: GoalWatch = NOBODY
     ) -> Goal:
         """Go on with a recorded goal, with these limits. Raises as `resume` does."""
@@ -336,6 +336,13 @@ class Goals:
             lambda: user_secret(home),
         )
         return GoalStore.open(home / "goals.db", owner)
+
+
+class SurfaceGoals(Goals):
+    """With what only surfaces need: to keep a goal first, and to watch it while it is driven."""
+
+    record = Goals._record
+    drive = Goals._drive
 
 
 def _report(stored: StoredGoal) -> GoalReport:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ShowRun
     from stretto.assembly.delegation import ChatHost
     from stretto.assembly.drafts import DraftedRecipe
+    from stretto.assembly.goal_hands import Roads
     from stretto.assembly.goals import Goals
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
@@ -215,10 +216,14 @@ class Stretto:
     @property
     def goals(self) -> "Goals":
         """What is run again until a verifier passes: set, resumed, cleared."""
-        from stretto.assembly.goal_hands import Roads
         from stretto.assembly.goals import Goals
 
-        return Goals(self._engine, Roads(self._launch, self._open, self._chat_host))
+        return Goals(self._engine, self._roads())
+
+    def _roads(self) -> "Roads":
+        from stretto.assembly.goal_hands import Roads
+
+        return Roads(self._launch, self._open, self._chat_host)
 
     async def start(
         self,

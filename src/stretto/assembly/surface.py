@@ -23,6 +23,7 @@ from stretto.assembly.stretto import Stretto
 
 if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ChatOptions, ShowRun
+    from stretto.assembly.goals import SurfaceGoals
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.ports.journal import StoredEvent
@@ -101,6 +102,16 @@ class Surface(Stretto):
         """As `chat`, with what shows it: `show` the runs that a turn starts, `hear` the turn itself."""
         wanted = (options.resume, options.model, options.permission, options.budget)
         return self._chat(*wanted, show, hear)
+
+    async def prepare_again(self, chat: "Chat", run_id: str) -> PreparedRun:
+        """A run that a turn of this chat has started, for whoever asks a person about its steps."""
+        return await chat._prepare_again(run_id)
+
+    @property
+    def goals(self) -> "SurfaceGoals":
+        from stretto.assembly.goals import SurfaceGoals
+
+        return SurfaceGoals(self._engine, self._roads())
 
     def open(self, run_id: str) -> SurfaceRun:
         return cast(SurfaceRun, super().open(run_id))

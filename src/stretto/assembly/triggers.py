@@ -80,19 +80,19 @@ class Triggers:
 
     async def list(self) -> tuple[Trigger, ...]:
         """By name."""
-        return await self.with_store(lambda store: tuple(store.all()))
+        return await self._with_store(lambda store: tuple(store.all()))
 
     async def show(self, name: str) -> Trigger:
         """Raises NotFound."""
         check_text(name=name)
-        return await self.with_store(lambda store: store.named(name))
+        return await self._with_store(lambda store: store.named(name))
 
     async def fires(self, name: str, limit: int = 20) -> tuple[TriggerFire, ...]:
         """What it has fired, newest first, and what became of it. Raises NotFound."""
         check_text(name=name)
         check_number("limit", limit)
         await self.show(name)
-        return await self.with_store(lambda store: tuple(store.fires(name, limit=limit)))
+        return await self._with_store(lambda store: tuple(store.fires(name, limit=limit)))
 
     async def next(self, name: str, count: int = 5) -> tuple[float, ...]:
         """When a schedule fires next, in seconds since the epoch; nothing while it is paused."""
@@ -235,7 +235,7 @@ class Triggers:
             await asyncio.to_thread(CronSchedule(trigger.cron, trigger.zone).check)
         trigger = await self._placed(trigger) if is_folder else trigger
         await self._check(trigger)
-        await self.with_store(
+        await self._with_store(
             lambda store: store.change(trigger, _still_seen(store, before, trigger, existing))
         )
         return await self.show(name)
@@ -243,7 +243,7 @@ class Triggers:
     async def remove(self, name: str) -> None:
         """Remove a trigger; the runs that it started stay. Raises NotFound."""
         await self.show(name)
-        await self.with_store(lambda store: store.remove(name))
+        await self._with_store(lambda store: store.remove(name))
 
     async def rotate(self, name: str) -> AddedWebhook:
         """Give a webhook a new secret; the old one counts no more. Raises NotFound."""
@@ -251,7 +251,7 @@ class Triggers:
         if trigger.kind != "webhook":
             raise InvalidUsage(f"'{name}' is a {trigger.kind}: only a webhook has a secret")
         secret = secrets.token_urlsafe(32)
-        await self.with_store(lambda store: store.set_secret(name, secret))
+        await self._with_store(lambda store: store.set_secret(name, secret))
         return AddedWebhook(trigger, secret)
 
     async def fire(self, name: str, *, is_started_here: bool = False) -> TriggerFire:
@@ -265,7 +265,7 @@ class Triggers:
         now = self.wall()
         made = new_fire(trigger, f"now:{now:.3f}:{secrets.token_hex(4)}", now, now)
         made = replace(made, status="started") if is_started_here else made
-        await self.with_store(lambda store: store.record(name, [made]))
+        await self._with_store(lambda store: store.record(name, [made]))
         return made
 
     async def deliver(self, hook: str, timestamp: str, signed: str, body: bytes) -> TriggerFire:
@@ -275,7 +275,7 @@ class Triggers:
         InvalidInputs for a body that cannot be used, and RefusedToOverwrite for a delivery that is
         on record already.
         """
-        found = await self.with_store(lambda store: store.hooked(hook))
+        found = await self._with_store(lambda store: store.hooked(hook))
         if found is None:
             raise NotFound("there is no such webhook")
         trigger, secret = found
@@ -285,7 +285,7 @@ class Triggers:
             raise InvalidUsage(f"the webhook '{trigger.name}' is paused")
         inputs = await asyncio.to_thread(self._inputs_of, trigger, body)
         made = replace(new_fire(trigger, key, now, now), inputs=inputs)
-        if not await self.with_store(lambda store: store.record(trigger.name, [made])):
+        if not await self._with_store(lambda store: store.record(trigger.name, [made])):
             raise RefusedToOverwrite("this delivery has been received before")
         return made
 
@@ -314,12 +314,12 @@ class Triggers:
 
         async with asyncio.TaskGroup() as both:
             both.create_task(Notifier(self._engine).serve())
-            both.create_task(self.loop(tell).run())
+            both.create_task(self._loop(tell).run())
 
-    def loop(self, tell: Callable[[TriggerFire], None] | None = None) -> TriggerLoop:
+    def _loop(self, tell: Callable[[TriggerFire], None] | None = None) -> TriggerLoop:
         """What `serve` runs, for those who take one step at a time."""
         return TriggerLoop(
-            self.with_store, self.wall, self._engine, self._launch, self._open_run, tell
+            self._with_store, self.wall, self._engine, self._launch, self._open_run, tell
         )
 
     def _make(
@@ -356,7 +356,7 @@ class Triggers:
         self, trigger: Trigger, secret: str = "", seen: Mapping[str, str] | None = None
     ) -> Trigger:
         await self._check(trigger)
-        await self.with_store(lambda store: store.add(trigger, secret, seen))
+        await self._with_store(lambda store: store.add(trigger, secret, seen))
         return trigger
 
     async def _check(self, trigger: Trigger) -> None:
@@ -371,10 +371,10 @@ class Triggers:
     async def _set_paused(self, name: str, is_paused: bool) -> Trigger:
         await self.show(name)
         now = self.wall()
-        await self.with_store(lambda store: store.set_paused(name, is_paused, now))
+        await self._with_store(lambda store: store.set_paused(name, is_paused, now))
         return await self.show(name)
 
-    async def with_store(self, work: "Callable[[TriggerStore], _T]") -> _T:
+    async def _with_store(self, work: "Callable[[TriggerStore], _T]") -> _T:
         settings = self._engine.project.settings
 
         def do() -> _T:

@@ -423,7 +423,7 @@ class _Session:
         async def at_gate() -> bool:
             run = self._stretto.open(awaited.run_id)
             state = await run.state()
-            prepared = await self._chat.prepare_again(awaited.run_id)
+            prepared = await self._stretto.prepare_again(self._chat, awaited.run_id)
             others = {step for step in state.awaiting_approval if step != awaited.step}
             return await ask_at_gates(self._stretto, prepared, state, others)
 

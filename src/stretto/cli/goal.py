@@ -340,7 +340,7 @@ async def _ask(
     for awaited in (await chat.turns())[-1].awaits:
         if not awaited.key:
             state = await _state(stretto, awaited.run_id)
-            prepared = await chat.prepare_again(awaited.run_id)
+            prepared = await stretto.prepare_again(chat, awaited.run_id)
             has_decided |= await ask_at_gates(stretto, prepared, state, postponed)
         elif (verdict := ask_about_call(awaited)) is not None:
             decide = chat.approve if verdict.is_approved else chat.reject
