@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from stretto.cli.result import _count_calls
+from stretto.report.model import CallsReport
+from stretto.testing.openai_script import Said as ServerSaid
+from stretto.testing.openai_server import serving
 from support.background_runs import CHAIN, MODEL, run, running
 from support.cli import Said, stretto, talk, write
 
@@ -205,3 +209,20 @@ def test_detached_its_id_is_alone_on_stdout(tmp_path: Path) -> None:
     assert re.fullmatch(r"\S+\n", said.out)
     assert f"stretto watch {said.out.strip()}" in said.err
     assert run(tmp_path, CHAIN, "default: ok", "--detach", "-o", "x").code == 2
+
+
+def test_which_model_is_asked_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    with serving(ServerSaid("Seven.")) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        said = stretto(tmp_path, "run", "recipe.yaml", env={**env, "STRETTO_MODEL": "openai:m"})
+        assert said.out == "Seven.\n"
+        named = stretto(tmp_path, "run", "recipe.yaml", env=env)
+    assert "OPENAI_BASE_URL is set" in named.err
+    assert "OPENAI_BASE_URL" not in named.out
+
+
+def test_tool_calls_are_counted_before_those_that_failed() -> None:
+    for made, failed, says in ((1, 0, "1 tool call"), (6, 3, "6 tool calls (3 failed)")):
+        calls = CallsReport(made=made, refused=0, failed=failed)
+        assert _count_calls(calls) == says

@@ -76,6 +76,17 @@ def test_enter_asks_again_and_so_does_a_word_that_means_nothing(tmp_path: Path) 
     answers = [(ASKED, "\n"), (ASKED, "perhaps\n"), (ASKED, "yesterday\n"), (ASKED, "yes\n")]
     code, screen, _ = talk(folder, RUN, answers)
     assert code == 0, screen
+    assert words(screen).count("a reason may follow yes and no") == 3
+
+
+def test_what_was_edited_is_what_is_viewed(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    edited = [(ASKED, "edit\n"), ("> ", "send it to nobody\n"), ("> ", ".\n")]
+    answers = [*edited, (ASKED, "view\n"), (ASKED, "later\n")]
+    code, screen, said = talk(folder, RUN, answers, env={"PAGER": "cat"})
+    assert code == 3, screen
+    assert "send it to nobody" in said[-1]
+    assert "send Done. to Ann" not in said[-1]
 
 
 def test_the_whole_of_it_can_be_viewed(tmp_path: Path) -> None:
@@ -175,7 +186,7 @@ def test_what_would_run_is_shown_without_a_terminal(tmp_path: Path) -> None:
     assert "send Done. to Ann" in stretto(folder, "approve", run_id, "send", "--show").out
     assert stretto(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
     wrong = stretto(folder, "approve", run_id, "send", "--key", "0" * 32, "--json")
-    assert "something else than you were shown" in refused(wrong, "usage")["message"]
+    assert "than you were shown" in refused(wrong, "usage")["message"]
     assert stretto(folder, "approve", run_id, "send", "--key", shown["key"]).code == 0
 
 

@@ -26,6 +26,7 @@ def test_everything_is_told_with_a_status_and_a_fix(tmp_path: Path) -> None:
     assert {f"cli:{name}" for name in ("claude", "codex", "gemini", "opencode", "goose")} <= set(
         found
     )
+    assert {found[f"weights {it}"]["status"] for it in ("smollm2", "qwen2.5-coder")} == {"optional"}
     for each in found.values():
         assert each["status"] in ("ok", "warning", "missing", "optional")
         assert bool(each["fix"]) == (each["status"] != "ok"), each

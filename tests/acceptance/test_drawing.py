@@ -22,6 +22,9 @@ def test_explain_says_who_does_what(folder: Path) -> None:
     for piece in ("topic", "look", "researcher", "write", "writer", "check", "reviewer"):
         assert piece in said.out
     assert max(map(len, said.out.splitlines())) <= 80
+    assert said.out.startswith("good\n")
+    write(folder, "second.yaml", "version: 2\n" + GOOD)
+    assert stretto(folder, "explain", "second.yaml").out.startswith("good, version 2\n")
 
 
 def test_explain_in_json(folder: Path) -> None:

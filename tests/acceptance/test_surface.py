@@ -67,6 +67,13 @@ def test_other_flags_are_accepted_anywhere_too(folder: Path) -> None:
     assert stretto(folder, "-i", "topic=x", "plan", "good.yaml") == planned
 
 
+@pytest.mark.parametrize("command", ["approve", "reject", "apply", "diff"])
+def test_a_run_that_may_be_left_out_is_not_what_is_missing(folder: Path, command: str) -> None:
+    said = stretto(folder, command)
+    assert said.code == 2
+    assert "Missing argument 'STEP" in said.err
+
+
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
 def test_wrong_usage_is_one_json_error_and_writes_nothing(
     folder: Path, words: tuple[str, ...]

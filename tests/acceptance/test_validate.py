@@ -25,7 +25,10 @@ def test_a_good_file_is_ok(tmp_path: Path) -> None:
     said = stretto(tmp_path, "validate", "good.yaml")
     assert (said.code, said.err) == (0, "")
     assert "good.yaml" in said.out
-    assert "3 steps" in said.out
+    assert said.out == "ok good.yaml (good, 3 steps)\n"
+    write(tmp_path, "workflows/good.yaml", GOOD)
+    # By its name, which is then said once.
+    assert stretto(tmp_path, "validate", "good").out == "ok good (3 steps)\n"
 
 
 def test_a_good_file_is_ok_in_json_and_nothing_more(tmp_path: Path) -> None:

@@ -394,6 +394,27 @@ def test_the_final_frame_stays_on_the_screen():
     assert watched.file.getvalue().rstrip().endswith("\x1b[?25h")  # the cursor is back
 
 
+def test_the_final_frame_offers_no_keys_and_marks_no_step():
+    gated = steps(step("a"), step("b", "a").replace("prompt", "gate: human, prompt"))
+    watched = opened(gated, {}, "down")
+    assert any("›a" in line for line in watched.lines())
+    with watched.view:
+        watched.run()
+    last = _CONTROL.sub("", watched.file.getvalue()).rstrip().splitlines()[-2:]
+    assert last[0].startswith("✓ a succeeded")
+    assert last[1].startswith("? b awaiting approval")
+
+
+def test_of_a_run_that_ended_before_anything_was_heard_nothing_is_left():
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, height=24, color_system=None)
+    with LiveView(plan_of(steps(step("a"))), console, takes_keys=False) as view:
+        view._draw()
+    assert file.getvalue().count("starting") == 1
+    # The line that was drawn is erased, and no other is drawn after it.
+    assert "\x1b[2K" in file.getvalue().partition("starting")[2]
+
+
 def test_an_interrupted_run_says_that_its_steps_were_stopped():
     watched = Watched(steps(step("a"), step("b", "a")), {"a": Hang()})
     with pytest.raises(KeyboardInterrupt), watched.view:

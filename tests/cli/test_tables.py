@@ -7,6 +7,7 @@ import pytest
 from stretto.cli import terminal
 from stretto.cli.terminal import columns
 from stretto.text.short import columns as width_of
+from support.background_runs import stuck
 from support.cli import GOOD, refused, stretto, write
 
 ROWS = [
@@ -62,9 +63,19 @@ def test_runs_are_filtered(folder):
     assert found(folder, "--status", "FAILED") == ["bad"]
     assert found(folder, "TEA") == ["good"]
     assert found(folder, "--since", "1h") == ["bad", "good", "good"]
+    assert found(folder, "--since", "1ms") == []
     assert found(folder, "--project", ".") == ["bad", "good", "good"]
     assert found(folder, "--project", "/") == []
     refused(stretto(folder, "runs", "--since", "soon", "--json"), "usage")
+
+
+def test_a_run_that_nobody_drives_is_found_as_interrupted_and_not_as_running(tmp_path):
+    with stuck(tmp_path) as (child, _):
+        assert found(tmp_path, "--status", "running") == ["chain"]
+        child.kill()
+        child.wait()
+    assert found(tmp_path, "--status", "running") == []
+    assert found(tmp_path, "--status", "interrupted") == ["chain"]
 
 
 def test_a_state_that_no_run_has_is_refused(folder):
@@ -112,6 +123,26 @@ def test_a_short_last_column_stays_beside_the_others(monkeypatch):
     made = columns([("RUN", "STATUS", "NAME"), ("2026-1", "interrupted-by-somebody", "two")])
     assert made[1].count("\n") == 0
     assert made[1].endswith(" two")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_question_is_broken_so_that_its_answer_fits_behind_it(monkeypatch, width):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: width)
+    long = "the weights of SmolLM2-135M are not on this machine (98 MB). Fetch them now?"
+    *_, last = shown = terminal._question(long, " [Y/n]: ").split("\n")
+    assert all(width_of(line) <= width for line in shown)
+    assert width_of(last) + len(" [Y/n]: n") <= width
+    assert " ".join(shown) == long
+
+
+def test_what_is_paged_is_broken_between_words(monkeypatch):
+    paged = []
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 40)
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(terminal.click, "echo_via_pager", paged.append)
+    terminal.page("  | " + "words that go on " * 10)
+    assert all(width_of(line) <= 40 for line in paged[0].splitlines())
+    assert "wor\n" not in paged[0]
 
 
 def test_names_and_states_are_never_cut(monkeypatch):

@@ -101,6 +101,8 @@ def test_a_run_that_a_step_stopped_says_so_once():
     report = reported(recipe, {"b": Fail("boom")})
     assert report.status == "failed"
     assert report.warnings == ("the run stopped because step 'b' failed",)
+    assert [issue.text for issue in report.issues if "boom" in issue.text] == ["b: failed: boom"]
+    assert "cancelled: c (step 'b' failed)" in [issue.text for issue in report.issues]
 
 
 def test_what_a_budget_stopped_is_told():

@@ -13,14 +13,14 @@ from stretto.assembly.json_forms import applied_as_json
 from stretto.assembly.run import user_name
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
-from stretto.cli.options import json_option
+from stretto.cli.options import json_option, run_before
 from stretto.cli.terminal import print_json, say
 from stretto.text.short import counted
 from stretto.vocabulary.names import StepId
 
 
 @click.command("apply")
-@click.argument("run", metavar="[RUN]")
+@run_before("STEP")
 @click.argument("step", metavar="STEP", required=False)
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option(

@@ -11,7 +11,7 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.handles import find_asking
-from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.options import accept_option, json_option, model_option, run_before
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import page, print_json, say
 from stretto.documents.regular_file import read_regular
@@ -28,7 +28,7 @@ no_resume_option = click.option(
 
 
 @click.command("approve")
-@click.argument("run", metavar="[RUN]")
+@run_before("STEP")
 @click.argument("step", metavar="STEP", required=False)
 @click.option(
     "--show", is_flag=True, help="Show what would run and on what grounds; decide nothing."

@@ -8,14 +8,14 @@ from stretto.assembly.json_forms import change_as_json
 from stretto.assembly.project import Project
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
-from stretto.cli.options import json_option
+from stretto.cli.options import json_option, run_before
 from stretto.cli.terminal import print_bytes, print_json, say
 from stretto.execution.history import History
 from stretto.report.difference import difference, difference_as_json, difference_as_text
 
 
 @click.command("diff")
-@click.argument("run", metavar="[RUN]")
+@run_before("STEP|RUN")
 @click.argument("other", metavar="STEP|RUN", required=False)
 @json_option
 def command(run: str, other: str | None, as_json: bool) -> None:

@@ -4,7 +4,7 @@ Nothing is decided by accident: Enter asks again, and Ctrl-C leaves the step as 
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -18,7 +18,8 @@ from stretto.report.gate import Gate, gate_as_text, gate_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.names import StepId
 
-_QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater (yes and no may be followed by a reason)"
+_QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater"
+_HOW_TO_ANSWER = "answer with one of these words, or its letter; a reason may follow yes and no"
 _WORDS = {"y": "yes", "n": "no", "e": "edit", "v": "view", "l": "later"}
 _MOST_LINES = 12
 _END = "."
@@ -79,7 +80,7 @@ def _ask(gate: Gate) -> _Verdict | None:
         try:
             word, reason = _answer()
             if word == "view":
-                page(gate_as_text(gate))
+                page(gate_as_text(_edited(gate, said.prompts)))
             elif word == "edit":
                 _edit(gate, said.prompts)
             elif word in ("yes", "no"):
@@ -88,9 +89,16 @@ def _ask(gate: Gate) -> _Verdict | None:
                 return said
             elif word == "later":
                 return None
+            else:
+                _tell(_HOW_TO_ANSWER)
         except (click.Abort, KeyboardInterrupt):
             _tell("\nnothing is decided: it still awaits approval")
             raise
+
+
+def _edited(gate: Gate, prompts: dict[str, str]) -> Gate:
+    parts = (replace(each, prompt=prompts.get(each.part, each.prompt)) for each in gate.parts)
+    return replace(gate, parts=tuple(parts))
 
 
 def _answer() -> tuple[str, str]:

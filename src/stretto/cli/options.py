@@ -1,6 +1,11 @@
 """Options that several commands share."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class CommandGroup(click.Group):
@@ -12,6 +17,21 @@ class CommandGroup(click.Group):
             formatter.write_dl(
                 [(name, each.get_short_help_str(1_000)) for name, each in known if each]
             )
+
+
+class _RunBefore(click.Argument):
+    """RUN, which may be left out, before a word that may not: one word alone is that word."""
+
+    def __init__(self, *names: Any, needed: str, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self._needed = needed
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        return f"'{self._needed}'"
+
+
+def run_before(needed: str) -> Callable[[F], F]:
+    return click.argument("run", metavar="[RUN]", cls=_RunBefore, needed=needed)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")

@@ -6,11 +6,11 @@ import click
 
 from stretto.cli.approve import GateDecision, go_on, no_resume_option, with_run
 from stretto.cli.foreground import OpenStretto
-from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.options import accept_option, json_option, model_option, run_before
 
 
 @click.command("reject")
-@click.argument("run", metavar="[RUN]")
+@run_before("STEP")
 @click.argument("step", metavar="STEP", required=False)
 @click.option("--reason", default="", help="Why; kept in the journal.")
 @no_resume_option

@@ -25,7 +25,7 @@ from stretto.cli.terminal import (
 )
 from stretto.problems.errors import InvalidUsage
 from stretto.report.conclusion import next_commands
-from stretto.report.model import IssueKind, Report
+from stretto.report.model import CallsReport, IssueKind, Report
 from stretto.report.text import calls_of, cost_of, issue_lines, length, show, tokens, uses_of
 from stretto.templates.render import as_text
 from stretto.text.short import counted
@@ -159,12 +159,17 @@ def _print_standing(report: Report) -> None:
     took = f"in {length(report.duration_seconds)}: {_count_steps(report)}"
     say(took, err=True, mark=report.status, colour=colour)
     used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
-    used += [f"{calls_of(report.calls)} tool calls"] if report.calls.made else []
+    used += [_count_calls(report.calls)] if report.calls.made else []
     used += [cost_of(report.usage, uses_of(report.steps))] if report.usage.usd > 0 else []
     cut = sum(each in ("running", "interrupted") for each in _attempt_statuses(report))
     more = f"; what was cut short ({counted(cut, 'attempt')}) is not counted" if cut else ""
     say(", ".join(used) + more, err=True)
     say(f"run {report.run_id} of {one_line(report.workflow)}", err=True)
+
+
+def _count_calls(calls: CallsReport) -> str:
+    _, _, not_done = calls_of(calls).partition(" ")
+    return f"{counted(calls.made, 'tool call')} {not_done}".rstrip()
 
 
 def _attempt_statuses(report: Report) -> Iterator[str]:

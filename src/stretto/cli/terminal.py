@@ -71,7 +71,17 @@ def hide_secrets(text: str) -> str:
 
 
 def confirm(question: str, default: bool = False, err: bool = False) -> bool:
-    return click.confirm(visible_line(_redactor().text(question)), default=default, err=err)
+    said = _question(question, " [Y/n]: ", err)
+    return click.confirm(said, default=default, err=err)
+
+
+_ROOM_FOR_ANSWER = 4  # columns
+
+
+def _question(text: str, suffix: str = ": ", err: bool = True) -> str:
+    """Broken between words where it is too long, so that the answer stands behind the last of them."""
+    room = terminal_columns(err) - len(suffix) - _ROOM_FOR_ANSWER
+    return wrap_prose(visible_line(_redactor().text(text)), max(0, room))
 
 
 def prompt(name: str, check: Callable[[str], str]) -> str:
@@ -94,7 +104,7 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
 
 def ask(question: str, suffix: str = ": ") -> str:
     """The answer as it is typed, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
-    shown = visible_line(_redactor().text(question))
+    shown = _question(question, suffix)
     typed = click.prompt(shown, default="", show_default=False, prompt_suffix=suffix, err=True)
     return str(typed).strip()
 
@@ -102,7 +112,7 @@ def ask(question: str, suffix: str = ": ") -> str:
 def page(text: str) -> None:
     """Show text one screen at a time; stdout is left alone where it is not a terminal."""
     if sys.stdout.isatty():
-        click.echo_via_pager(for_terminal(text) + "\n")
+        click.echo_via_pager(for_terminal(wrap_prose(text, terminal_columns())) + "\n")
     else:
         say(text, err=True)
 

@@ -89,7 +89,8 @@ def _print_text(checked: dict[str, Checked | Problems], bad: list[Problem]) -> N
             print_warnings(built.warnings)
             recipe = built.draft.recipe
             steps = "1 step" if len(recipe.steps) == 1 else f"{len(recipe.steps)} steps"
-            say(f"{name} ({recipe.name}, {steps})", mark="ok", colour="green")
+            about = steps if name == recipe.name else f"{recipe.name}, {steps}"
+            say(f"{name} ({about})", mark="ok", colour="green")
     if bad:
         broken = sum(isinstance(built, Problems) for built in checked.values())
         of = f" in {broken} of {len(checked)} files" if len(checked) > 1 else ""

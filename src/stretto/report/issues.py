@@ -117,7 +117,7 @@ def _standing(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
 
 def _run_warnings(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
     # A run that one step's failure stopped says so in the words of that step.
-    said = {f"step '{step.id}' failed: {step.error}": step.id for step in steps if step.error}
+    said = _failed_with(steps)
     causes = {text for step in steps for text in (step.reason, step.error)}
     for text in state.warnings:
         if text in said:
@@ -126,11 +126,19 @@ def _run_warnings(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issu
             yield Issue("stopped" if text in causes else "warning", text)
 
 
+def _failed_with(steps: Sequence[StepReport]) -> dict[str, str]:
+    """By what is said of a failed step elsewhere: its id. Its error stands in a line of its own."""
+    return {f"step '{step.id}' failed: {step.error}": step.id for step in steps if step.error}
+
+
 def _not_run(steps: Sequence[StepReport]) -> Iterator[Issue]:
     together: dict[tuple[str, str], list[str]] = {}
+    failed = _failed_with(steps)
     for step in steps:
         if step.status in _NOT_RUN:
-            together.setdefault((step.status, step.reason or step.error or ""), []).append(step.id)
+            why = step.reason or step.error or ""
+            why = f"step '{failed[why]}' failed" if why in failed else why
+            together.setdefault((step.status, why), []).append(step.id)
     for (status, reason), ids in together.items():
         yield Issue("not run", f"{status}: {listed(ids, 12)} ({reason or 'no reason is recorded'})")
 

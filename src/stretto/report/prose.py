@@ -50,7 +50,7 @@ def explain(plan: Plan, width: int = 80, drawing: str = "") -> str:
 
 
 def _title(plan: Plan) -> str:
-    return f"{plan.name} {plan.version}".strip()
+    return f"{plan.name}, version {plan.version}" if plan.version else plan.name
 
 
 def _wrap(text: str, width: int, indent: str = "", first: str | None = None) -> str:

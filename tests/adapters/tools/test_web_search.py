@@ -151,4 +151,3 @@ def test_what_is_missing_is_said_before_a_run() -> None:
     fault = search_fault("ollama:x", None, {})
     assert fault is not None
     assert "the provider of ollama:x does not search by itself" in fault
-    assert "search.url" in fault

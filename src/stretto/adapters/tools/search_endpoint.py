@@ -43,7 +43,7 @@ def search_fault(
     if endpoint is None:
         return (
             f"WebSearch has nothing to search with: the provider of {model or 'this model'} does"
-            " not search by itself; set search.url in stretto.yaml"
+            " not search by itself"
         )
     if endpoint.key_variable and not environ.get(endpoint.key_variable):
         return f"WebSearch needs a key: set the environment variable {endpoint.key_variable}"

@@ -92,17 +92,19 @@ class Frame:
         id_columns: int,
         stopped: str = "",
         chosen: StepId | None = None,
+        is_last: bool = False,
     ) -> list[Line]:
-        """`stopped`: why the run is not driven any more; no step is at work then."""
+        """`stopped`: why the run is not driven any more; no step is at work then. `is_last`: this
+        stays on the screen, where no key has an effect any more."""
         head = view.head
         ids = min(id_columns, 28 if self._width >= _WIDE else 20 if self._width >= _NARROW else 14)
         lines = [self._title(head, stopped), self._sums(head, now, stopped)]
         lines += self._counts(view.hidden, _ENDED, stopped)
         for row in view.rows:
             line = self._row(row, head, now, ids, stopped)
-            lines.append(_marked(line) if row.id == chosen and not stopped else line)
+            lines.append(_marked(line) if row.id == chosen else line)
         lines += self._counts(view.hidden, _OPEN, stopped)
-        if not stopped and head.ended_at is None and self._height >= _SHORTEST:
+        if not is_last and self._height >= _SHORTEST:
             keys = ["↑↓ choose a step", "Enter opens it"] if self._has_keys else []
             lines.append(self._footer(view, keys))
         return lines

@@ -125,7 +125,9 @@ class LiveView:
                 stream = self._streams.lines(row.id, width)
                 above = focus.hold(len(stream), frame.stream_room)
                 return frame.open_step(view, row, stream, above, now)
-        return frame.lines(view, now, self._id_columns, stopped, focus.chosen)
+        is_last = is_last or bool(stopped)
+        chosen = None if is_last else focus.chosen
+        return frame.lines(view, now, self._id_columns, stopped, chosen, is_last)
 
     def _tick(self) -> None:
         while not self._done.is_set():
@@ -151,7 +153,8 @@ class LiveView:
         self._is_stopped = False
 
     def _draw(self, stopped: str = "", is_last: bool = False) -> None:
-        lines = self.frame(stopped, is_last)
+        # Of a run that had ended before anything of it was heard, nothing is left standing.
+        lines = [] if is_last and not self._word else self.frame(stopped, is_last)
         # A line that is written again flickers, and over a slow connection it costs.
         drawn = (self._console.width, lines)
         if self._screen is not None and drawn != self._drawn:
