@@ -59,6 +59,9 @@ def test_a_schedule_is_added_shown_run_and_removed(folder: Path) -> None:
     add = ("schedule", "add", "nightly", "w", "--cron", "30 2 * * *", "--zone", "Europe/Berlin")
     assert succeeded(stretto(folder, *add, "--json"))["schedule"]["missed"] == "once"
     refused(stretto(folder, *add, "--json"), "exists")
+    said = stretto(folder, "schedule", "add", "second", "w", "--cron", "@daily")
+    assert "starts while one of these runs: stretto schedule run, stretto serve" in said.err
+    assert stretto(folder, "schedule", "remove", "second").code == 0
     refused(stretto(folder, "schedule", "add", "x", "w", "--json"), "usage")
     refused(
         stretto(folder, "schedule", "add", "x", "nope", "--cron", "@daily", "--json"), "not_found"

@@ -102,6 +102,19 @@ def test_a_signal_ends_watching_with_a_word_and_not_the_run(
         assert child.poll() is None
 
 
+def test_ctrl_c_ends_watching_with_the_command_that_goes_on(tmp_path: Path) -> None:
+    with stuck(tmp_path, STUCK) as (child, run_id):
+        with running(tmp_path, "watch") as watching:
+            assert watching.stderr is not None
+            watching.stderr.readline()
+            watching.send_signal(signal.SIGINT)
+            _, err = watching.communicate(timeout=30)
+        assert watching.returncode == 130
+        assert f"the run continues: stretto watch {run_id}" in err
+        assert "interrupted" not in err
+        assert child.poll() is None
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals

@@ -424,6 +424,17 @@ def test_an_interrupted_run_says_that_its_steps_were_stopped():
     assert "- a stopped" in shown
 
 
+def test_who_stops_watching_a_run_does_not_see_it_stopped():
+    watched = Watched(steps(step("a"), step("b", "a")), {"a": Hang()})
+    watched.view._is_watching = True
+    with pytest.raises(KeyboardInterrupt), watched.view:
+        raise KeyboardInterrupt
+    shown = _CONTROL.sub("", watched.file.getvalue())
+    assert "▶ a running" in shown
+    assert "stopped" not in shown
+    assert "interrupted" not in shown
+
+
 def test_the_last_frame_of_a_run_that_was_let_go_says_interrupted():
     watched = Watched(steps(step("a"), step("b", "a")), {"a": Hang()})
     with watched.view:

@@ -147,6 +147,8 @@ def _print_added(added: "Trigger | AddedWebhook", as_json: bool) -> None:
         say(f"  address  /hooks/{trigger.hook} of stretto serve")
         say(f"  secret   {secret['secret']}")
         say("  The secret is shown this once: give it to the sender, who signs with it.")
+    else:
+        say("  It starts while one of these runs: stretto schedule run, stretto serve", err=True)
 
 
 @command.command("change")

@@ -5,11 +5,17 @@ import asyncio
 import click
 
 from stretto.assembly.surface import SurfaceRun
-from stretto.cli.foreground import OpenStretto, explain_left, open_progress, print_end
-from stretto.cli.handles import LAST, find_run
+from stretto.cli.foreground import (
+    INTERRUPTED,
+    OpenStretto,
+    explain_left,
+    open_progress,
+    print_end,
+)
+from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.result import ResultOptions
-from stretto.cli.streams import has_reader
+from stretto.cli.streams import Terminated, has_reader
 from stretto.cli.terminal import say
 from stretto.events.codec import UnknownEvent
 from stretto.execution.history import fold
@@ -28,16 +34,22 @@ def command(run: str | None, as_json: bool) -> int:
 
     Ctrl-C stops watching, not the run.
     """
+    watched: list[RunId] = []
     try:
-        return asyncio.run(_watch(run, as_json))
-    except KeyboardInterrupt:
-        say(f"\nno longer watched; the run continues: stretto watch {run or LAST}", err=True)
-        raise
+        return asyncio.run(_watch(run, as_json, watched))
+    except KeyboardInterrupt as error:
+        for run_id in watched:
+            say(f"\nno longer watched; the run continues: stretto watch {run_id}", err=True)
+        if isinstance(error, Terminated) or not watched:
+            raise
+        return INTERRUPTED
 
 
-async def _watch(handle: str | None, as_json: bool) -> int:
+async def _watch(handle: str | None, as_json: bool, watched: list[RunId]) -> int:
+    """`watched`: gets the id of the run, once it is known."""
     async with OpenStretto() as stretto:
         run_id = await find_run(stretto, handle, as_json)
+        watched.append(run_id)
         result = ResultOptions(as_json)
         state = await _follow(stretto, stretto.open(run_id), result)
         await print_end(stretto, state, result)

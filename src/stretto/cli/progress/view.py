@@ -105,7 +105,9 @@ class LiveView:
             self._ticks.join()
             # Whoever drove the run has let it go.
             left = INTERRUPTED if self._word == INTERRUPTED else ""
-            self._draw(stopped=_stop_word(kind) or left, is_last=True)
+            # Who stops watching a run does not stop it.
+            stopped = "" if self._is_watching and kind else _stop_word(kind) or left
+            self._draw(stopped, is_last=True)
         finally:
             self._screen.stop()
 
