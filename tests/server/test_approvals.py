@@ -67,6 +67,17 @@ def test_a_prompt_is_edited_and_approved(server: Served) -> None:
     assert client.get(f"/api/runs/{run}/steps/act").json()["prompt"] == "Knock."
 
 
+def test_what_was_not_shown_is_not_rejected(server: Served) -> None:
+    client = server.client()
+    run = started(client, "gated")
+    until(client, run, "waiting")
+    wrong = client.post(f"/api/runs/{run}/steps/act/reject", json={"key": "another"})
+    assert wrong.status_code == 422
+    key = client.get(f"/api/runs/{run}/approvals/act").json()["key"]
+    right = client.post(f"/api/runs/{run}/steps/act/reject", json={"key": key})
+    assert (right.status_code, right.json()["decision"]) == (200, "rejected")
+
+
 def test_a_rejection_fails_the_step_with_its_reason(server: Served) -> None:
     client = server.client()
     run = started(client, "gated")

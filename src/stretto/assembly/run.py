@@ -272,9 +272,15 @@ class Run:
         check_optional_text(key=key, by=by)
         await self._decide(step, True, by, reason, await self._prompts(step, edit), key)
 
-    async def reject(self, step: str, reason: str = "", *, by: str | None = None) -> None:
-        """Fail a step that awaits approval. The run goes on as after `approve`."""
-        await self._decide(step, False, by, reason, {}, None)
+    async def reject(
+        self, step: str, reason: str = "", *, key: str | None = None, by: str | None = None
+    ) -> None:
+        """Fail a step that awaits approval. `key`: reject only what was shown with this key.
+
+        The run goes on as after `approve`.
+        """
+        check_optional_text(key=key, by=by)
+        await self._decide(step, False, by, reason, {}, key)
 
     async def stop(self) -> None:
         """Drive the run no further. What was under way is in doubt, as after a crash, and

@@ -183,9 +183,10 @@ async def reject(
     run_id: str, step: str, service: TheService, asker: Asker, body: Rejection | None = None
 ) -> JsonAnswer:
     """Fail a step that awaits approval."""
+    given = body or Rejection()
     run = await service.own_run(run_id, asker)
     async with service.lock(f"run {run_id}"):
-        await run.reject(step, body.reason if body else "", by=asker.name)
+        await run.reject(step, given.reason, key=given.key, by=asker.name)
     return await _answer_decision(service, run_id, step, "rejected")
 
 

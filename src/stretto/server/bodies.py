@@ -143,7 +143,10 @@ class EditedApproval(Approval):
 
 
 class Rejection(StrictBody):
+    """`key`: of what was shown; then nothing else is rejected."""
+
     reason: BodyText = ""
+    key: ShortText | None = None
 
 
 class TaskBody(RunOptions):
