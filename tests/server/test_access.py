@@ -13,6 +13,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from server.test_runs import HELLO, INLINE, started, until
+from stretto.server.answers import login_page, welcome_page
 from stretto.server.app import ROUTERS
 from stretto.server.guard import is_open
 from stretto.server.service import role_of
@@ -155,6 +156,27 @@ def test_a_token_opens_a_session_by_the_login_form(server: Served) -> None:
     page = server.stranger().get("/", headers={"Accept": "text/html"})
     assert page.status_code == 401
     assert "<form" in page.text
+
+
+def test_a_login_by_the_form_leads_to_the_page_that_was_asked_for(server: Served) -> None:
+    asked = server.stranger().get("/runs/x?tab=events", headers={"Accept": "text/html"})
+    assert 'name="then" value="/runs/x?tab=events"' in asked.text
+    sent = {"token": server.token, "then": "/runs/x?tab=events"}
+    assert "url=/runs/x?tab=events" in server.stranger().post("/login", data=sent).text
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        *("//elsewhere.example", "/\\elsewhere.example", "https://elsewhere.example", "runs"),
+        *("javascript:alert(1)", '/"><script>alert(1)</script>', "/a;url=//b", "/\n/b", "/\t/b"),
+    ],
+)
+def test_a_login_leads_to_no_other_place(then: str) -> None:
+    assert "<script" not in login_page("A token is needed.", then)
+    page = welcome_page(then)
+    assert 'content="0; url=/"' in page
+    assert 'href="/"' in page
 
 
 def test_a_revoked_token_and_its_sessions_count_no_longer(server: Served) -> None:

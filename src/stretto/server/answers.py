@@ -4,6 +4,7 @@ And the two small pages of logging in, without a script; what they show of other
 """
 
 import json
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -173,21 +174,25 @@ async def _refuse_unknown(request: Request, error: Exception) -> JsonAnswer:
     return refuse(StrettoError("something went wrong in the server; its log says what"), status=500)
 
 
+# A path of this server, and no way to another one: not `//host`, nothing that a browser reads as `/`.
+_PAGE_OF_CONSOLE = re.compile(
+    r"/(?:[A-Za-z0-9_.~%-][A-Za-z0-9_.~%/-]*)?(?:\?[A-Za-z0-9_.~%/=&+:-]*)?"
+)
 _PAGE_HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Stretto</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{more}</head><body>
 """
 
 
-def login_page(said: str) -> str:
-    """Asks for a token; `said`: why."""
+def login_page(said: str, then: str = "/") -> str:
+    """Asks for a token; `said`: why, `then`: the page that was asked for."""
     return (
         _PAGE_HEAD.format(more="")
         + f"""<h1>Stretto</h1>
 <p>{escape(said)}</p>
 <p>Open the login link that <code>stretto serve</code> printed (<code>stretto serve link</code> prints
 a new one), or give your token:</p>
-<form method="post" action="/login">
+<form method="post" action="/login"><input type="hidden" name="then" value="{escape(then)}">
 <p><label>Token <input type="password" name="token" autocomplete="current-password" required></label>
 <button>Log in</button></p>
 </form>
@@ -196,10 +201,12 @@ a new one), or give your token:</p>
     )
 
 
-def welcome_page() -> str:
+def welcome_page(then: str = "/") -> str:
     """Leads on to the console. By a page and not by a redirect: a browser that came here by a link
     elsewhere sends a SameSite=Strict cookie only from the next page on."""
-    more = '<meta http-equiv="refresh" content="0; url=/">'
+    to = then if _PAGE_OF_CONSOLE.fullmatch(then) else "/"
+    more = f'<meta http-equiv="refresh" content="0; url={escape(to)}">'
     return (
-        _PAGE_HEAD.format(more=more) + '<p>Logged in. <a href="/">Go on</a></p>\n</body></html>\n'
+        _PAGE_HEAD.format(more=more)
+        + f'<p>Logged in. <a href="{escape(to)}">Go on</a></p>\n</body></html>\n'
     )

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -120,10 +121,16 @@ class Guard:
     def _refusal(self, scope: Scope, error: StrettoError) -> Response:
         wants_page = "text/html" in _headers(scope).get("accept", "")
         if isinstance(error, Unauthenticated) and wants_page and scope["method"] in ("GET", "HEAD"):
-            return HTMLResponse(login_page(error.message), 401, {"WWW-Authenticate": "Bearer"})
+            page = login_page(error.message, _page_of(scope))
+            return HTMLResponse(page, 401, {"WWW-Authenticate": "Bearer"})
         more = {"Retry-After": "60"} if isinstance(error, TooMany) else {}
         more |= {"Connection": "close"} if isinstance(error, BodyUnclear) else {}
         return refuse(error, more)
+
+
+def _page_of(scope: Scope) -> str:
+    query = scope["query_string"].decode("latin-1")
+    return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
 def _as_get(scope: Scope) -> Scope:

@@ -70,16 +70,16 @@ async def log_in_by_token(request: Request, service: TheService) -> Response:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FORM:
         raise Unauthenticated(f"the token is sent as a form: {_FORM}")
     sent = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
-    token = sent.get("token", [""])[0].strip()
+    token, then = sent.get("token", [""])[0].strip(), sent.get("then", ["/"])[0]
     try:
         opened = service.access.open_by_token(token, request.state.address)
     except Unauthenticated as error:
-        return HTMLResponse(login_page(error.message), 401)
-    return _logged_in(request, *opened)
+        return HTMLResponse(login_page(error.message, then), 401)
+    return _logged_in(request, *opened, then)
 
 
-def _logged_in(request: Request, secret: str, session: Session) -> Response:
-    page = HTMLResponse(welcome_page())
+def _logged_in(request: Request, secret: str, session: Session, then: str = "/") -> Response:
+    page = HTMLResponse(welcome_page(then))
     is_secure = request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
     seconds = min(SESSION_SECONDS, max(1, int(session.expires_at - time())))
     page.set_cookie(COOKIE, secret, seconds, httponly=True, samesite="strict", secure=is_secure)

@@ -4,6 +4,7 @@ The id of a step may hold slashes, as that of a step in a workflow within a work
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -15,9 +16,10 @@ from stretto.assembly.json_forms import change_as_json
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.report.json_form import iso, usage_as_json
-from stretto.report.model import AttemptReport
+from stretto.report.model import AttemptReport, StepReport
 from stretto.report.reasons import Why, standing_of
 from stretto.report.transcript import Log, LogEntry
+from stretto.schedule.places import answerers
 from stretto.schedule.state import NO_USAGE, PartState, StepState
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import StepDetail, new_router
@@ -68,7 +70,8 @@ async def show_step(
     shown = {
         "report": report.json()["steps"][step],
         "prompt": hide(next((e.text for e in reversed(entries) if e.kind == "prompt"), "")),
-        "model": next((each.model for each in reversed(tried) if each.model), ""),
+        "model": next((each.model for each in reversed(tried) if each.model), "")
+        or ", ".join(_asked_models(history, report.steps[step])),
         "standing": why_as_json(standing.steps.get(StepId(step), Why(""))),
         **_parts(found, part),
         "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
@@ -76,6 +79,12 @@ async def show_step(
     }
     place = {"ok": True, "run_id": run_id, "step": step, "cursor": history.last_seq}
     return JsonAnswer({**place, **shown, "diff": diff, "artifacts": artifacts})
+
+
+def _asked_models(history: History, step: StepReport) -> Iterable[str]:
+    """Who is to answer, while nobody has."""
+    models = (each.model or None for each in step.delegations)
+    return dict.fromkeys(answerers(history.state, model, ())[0] for model in models)
 
 
 def _parts(step: StepState, part: str | None) -> dict[str, object]:
