@@ -1,4 +1,10 @@
 // Speak to the server. In: a path and a body. Out: its JSON, or an ApiError that says what, why and what next.
+import { signal } from '@preact/signals'
+import { noteServerTime } from './words'
+
+// Whether the server says that nobody is logged in here. What is typed stays, and is sent once somebody has logged in again.
+export const isLoggedOut = signal(false)
+export const logins = signal(0) // how often that has happened: what was refused meanwhile is loaded again then
 
 export class ApiError extends Error {
   constructor(
@@ -17,22 +23,59 @@ export function asApiError(thrown: unknown): ApiError {
   return new ApiError(0, 'console', thrown instanceof Error ? thrown.message : String(thrown))
 }
 
+// What may be over in a moment without anybody's doing: asked again by itself. Any other refusal would come again.
+export function isPassing(error: ApiError): boolean {
+  return error.kind === 'unreachable' || error.status === 429 || error.status >= 500
+}
+
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 async function send(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  let answer: Response
+  let answer = await once(method, path, body, headers)
+  // Another tab has logged in since: the proof of the session before counts no more.
+  if (answer.status === 403 && method !== 'GET' && (await isOtherSession())) answer = await once(method, path, body, headers)
+  if (answer.ok) return (noteLogin(), answer)
+  const error = await errorOf(answer)
+  if (error.status === 401) ((asked = undefined), (isLoggedOut.value = true), (wasRefused = true))
+  throw error
+}
+
+let wasRefused = false
+
+function noteLogin(): void {
+  if (!wasRefused) return
+  wasRefused = false
+  isLoggedOut.value = false
+  logins.value++
+}
+
+async function isOtherSession(): Promise<boolean> {
+  const before = (await session()).csrf
+  asked = undefined
+  return (await session()).csrf !== before
+}
+
+// Log in without leaving the page, and what is typed on it.
+export async function logIn(token: string): Promise<void> {
+  const answer = await fetch('/login', { method: 'POST', credentials: 'same-origin', body: new URLSearchParams({ token }) }).catch(() => undefined)
+  if (answer?.status === 401) throw new ApiError(401, 'unauthenticated', 'This token does not count here.', { hint: 'It is in the file ~/.stretto/token of whoever runs the server, or was given to you by them.' })
+  if (answer && !answer.ok) throw await errorOf(answer)
+  await session() // which says that it worked
+}
+
+async function once(method: Method, path: string, body: unknown, headers: Record<string, string>): Promise<Response> {
   try {
-    answer = await fetch(path, {
+    const answer = await fetch(path, {
       method,
       credentials: 'same-origin',
       headers: { ...(method === 'GET' ? {} : await proof()), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     })
+    noteServerTime(answer.headers.get('Date'))
+    return answer
   } catch {
-    throw new ApiError(0, 'unreachable', 'The server does not answer. Is `stretto serve` still running? This page tries again by itself.')
+    throw new ApiError(0, 'unreachable', 'The server does not answer. Is `stretto serve` still running?')
   }
-  if (!answer.ok) throw await errorOf(answer)
-  return answer
 }
 
 export interface Session {

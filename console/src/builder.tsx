@@ -75,7 +75,7 @@ export function Builder({ outline, chosen, choose, edit, isBusy, isOld, toText, 
           <button type="button" class="small" onClick={() => setWhole(!isWhole)}>{isWhole ? 'Fold them' : 'Show every step'}</button>
         </p>
       ) : null}
-      {isOld ? <p class="quiet small" role="status">The text cannot be read now. This is the graph from before.</p> : null}
+      {isOld ? <p class="quiet small">The text cannot be read now. This is the graph from before.</p> : null}
       <Canvas outline={outline} isFolded={isLarge && !isWhole} chosen={chosen} choose={choose} edit={edit} keys={keys} focus={focus} />
       {step ? <Waits key={step.id} step={step} outline={outline} edit={edit} isBusy={isBusy} toText={toText} /> : <p class="quiet small">Choose a step to change it. Drag from the dot below a step to another one to let that one wait for it. Keys on a step: A adds, D duplicates, F2 renames, Delete removes.</p>}
     </section>

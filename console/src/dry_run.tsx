@@ -1,6 +1,6 @@
 // What a run would do, without a model: its waves, its prompts, and how many calls it may make at the most.
 import type { JSX } from 'preact'
-import { plain } from './markdown'
+import { Raw } from './markdown'
 import { count } from './words'
 
 export interface DryRun {
@@ -18,7 +18,7 @@ export function DryRunView({ plan }: { plan: DryRun }): JSX.Element {
       {plan.would_run.map((step) => (
         <details id={`step-${step.id}`} key={step.id}>
           <summary>{step.id} <span class="quiet">{step.type === 'sequential' ? '' : ` · ${step.type}`}{step.agent ? ` · ${step.agent}` : ''}</span></summary>
-          {step.delegations.map((each) => <><p class="small quiet">{each.role} · {each.agent}</p><pre tabIndex={0}>{plain(each.prompt)}</pre></>)}
+          {step.delegations.map((each) => <><p class="small quiet">{each.role} · {each.agent}</p><Raw text={each.prompt} /></>)}
         </details>
       ))}
     </>

@@ -1,11 +1,11 @@
 // The console: which page is shown, the way to the others, and how fresh all of it is.
-import { render, type JSX } from 'preact'
+import { Component, render, type ComponentChildren, type JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { get } from './api'
+import { asApiError, get, isLoggedOut, logIn, session } from './api'
 import { changes, connection, lastChange, lastHeard } from './live'
-import { announcement, Title, useNow } from './parts'
+import { announce, announcement, Dialog, Failure, Field, Title, useAction, useNow } from './parts'
 import { useResource } from './resource'
-import { listen, path } from './router'
+import { listen, path, title } from './router'
 import { Agents } from './pages/agents'
 import { Approvals } from './pages/approvals'
 import { Chat } from './pages/chat'
@@ -30,8 +30,34 @@ const MENU: [string, [string, string][]][] = [
   ['System', [['/agents', 'Agents and models'], ['/settings', 'Settings']]],
 ]
 
+// An address that somebody has typed may hold a per cent sign that means nothing.
+function decoded(piece: string): string {
+  try {
+    return decodeURIComponent(piece)
+  } catch {
+    return piece
+  }
+}
+
+// A page that breaks must not take the way to the others with it.
+class Bounded extends Component<{ children: ComponentChildren }, { thrown?: unknown }> {
+  static getDerivedStateFromError(thrown: unknown): { thrown: unknown } {
+    return { thrown }
+  }
+
+  render(): ComponentChildren {
+    if (this.state.thrown === undefined) return this.props.children
+    return (
+      <>
+        <Title page="This page broke">This page broke</Title>
+        <Failure error={asApiError(this.state.thrown)} next={<p>That is a fault of the console, and not of the run. The same is at hand in the terminal: <code>stretto report</code>. <button onClick={() => location.reload()}>Load it again</button></p>} />
+      </>
+    )
+  }
+}
+
 function Page(): JSX.Element {
-  const [, first = '', second, ...rest] = path.value.split('/').map(decodeURIComponent)
+  const [, first = '', second, ...rest] = path.value.split('/').map(decoded)
   const name = [second, ...rest].filter((each) => each !== undefined).join('/')
   switch (first) {
     case '':
@@ -65,10 +91,10 @@ function Page(): JSX.Element {
 function Shell(): JSX.Element {
   const waiting = useResource(() => get<{ approvals: unknown[] }>('/api/approvals'), 'approvals', '*')
   const many = waiting.value?.approvals.length ?? 0
+  const name = title.value
   useEffect(() => {
-    const bare = document.title.replace(/^\(\d+\) /, '')
-    document.title = many ? `(${many}) ${bare}` : bare
-  })
+    document.title = [many ? `(${many})` : '', name ? `${name} · Stretto` : 'Stretto'].filter(Boolean).join(' ')
+  }, [many, name])
   const here = `/${path.value.split('/')[1] || 'workflows'}`
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path.value])
@@ -99,8 +125,9 @@ function Shell(): JSX.Element {
           </div>
           <Freshness />
         </nav>
-        <main id="main" tabIndex={-1}><Page /></main>
+        <main id="main" tabIndex={-1}><Bounded key={path.value}><Page /></Bounded></main>
       </div>
+      {isLoggedOut.value ? <LoggedOut /> : null}
       <div class="visually-hidden" role="status" aria-live="polite">{announcement.value}</div>
     </>
   )
@@ -111,9 +138,34 @@ function Mark(): JSX.Element {
   return <svg class="mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="2" y="4" width="11" height="4" rx="2" /><rect x="6.5" y="10" width="11" height="4" rx="2" /><rect x="11" y="16" width="11" height="4" rx="2" /></svg>
 }
 
+// A session ends while somebody types: the page stays as it is below, and goes on once it is known again who asks.
+function LoggedOut(): JSX.Element {
+  const action = useAction()
+  const [token, setToken] = useState('')
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    void action.run(async () => (await logIn(token.trim()), announce('You are logged in again.')))
+  }
+  useEffect(() => {
+    const look = (): void => void session().catch(() => undefined) // another tab may have logged in
+    addEventListener('focus', look)
+    return () => removeEventListener('focus', look)
+  }, [])
+  return (
+    <Dialog title="You are logged out" close={() => (isLoggedOut.value = false)} error={action.error}>
+      <p>The session has ended. What you typed on this page is kept. Give the token here, or open the link that <code>stretto serve</code> prints in another tab and come back.</p>
+      <form onSubmit={submit}>
+        <Field label="Token">{(id) => <input id={id} class="wide mono" type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} />}</Field>
+        <p class="bar"><button class="main" disabled={action.isBusy}>Log in</button><button type="button" onClick={() => (isLoggedOut.value = false)}>Later</button></p>
+      </form>
+    </Dialog>
+  )
+}
+
 // How old what is shown may be: the state of the stream, and when it last said that anything changed.
 function Freshness(): JSX.Element {
-  const now = useNow(1000)
+  useNow(1000)
+  const now = Date.now() // by the clock that has noted both
   const isStale = connection.value === 'lost' || (connection.value === 'live' && now - lastHeard.value > QUIET_MS)
   const word = isStale ? 'connection lost, trying again' : { connecting: 'connecting …', live: 'live', lost: '' }[connection.value]
   return (
@@ -124,6 +176,30 @@ function Freshness(): JSX.Element {
   )
 }
 
+const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled), select, textarea, summary, [tabindex="0"]'
+
+// A button may be switched off while its work is done, and go away with what it decided: whoever works by keys goes on
+// there or nearby, and not at the top of the page.
+function keepFocus(app: HTMLElement): void {
+  let last: HTMLElement[] = [] // what had the focus, and what that stands in
+  addEventListener('pointerdown', () => (last = []), true)
+  addEventListener('focusin', ({ target }) => {
+    last = []
+    for (let at = target as HTMLElement | null; at && at !== app; at = at.parentElement) last.push(at)
+  })
+  const look = (): void => {
+    const [own] = last
+    if (!own || (document.activeElement && document.activeElement !== document.body)) return
+    if (own.isConnected && !own.hasAttribute('disabled')) return own.focus({ preventScroll: true })
+    if (own.isConnected) return
+    const home = last.find((each) => each.isConnected && each.matches('section, form, li, .detail'))
+    last = []
+    ;(home?.querySelector<HTMLElement>(FOCUSABLE) ?? document.querySelector<HTMLElement>('main h1'))?.focus({ preventScroll: true })
+  }
+  new MutationObserver(look).observe(app, { subtree: true, childList: true, attributeFilter: ['disabled'] })
+}
+
 listen()
 changes.start()
+keepFocus(document.getElementById('app')!)
 render(<Shell />, document.getElementById('app')!)

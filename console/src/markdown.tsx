@@ -1,16 +1,36 @@
 // Show what a model wrote. In: Markdown of a stranger. Out: elements made of text alone.
 // HTML stays text, images are named and never loaded, links lead to http, https and mailto only and show their host.
 import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
 
 // Escape sequences and the characters that reorder text say nothing to a browser and hide things from a reader.
-const CONTROLS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f]/g
+const CONTROLS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g
 
 export function plain(text: string): string {
   return text.replace(CONTROLS, '')
 }
 
+const AT_ONCE = 50_000 // letters of one text: a browser stands still over some megabytes
+
+// A long text is shown from its beginning, and says how much there is.
+function Long({ text, children }: { text: string; children: (text: string) => JSX.Element }): JSX.Element {
+  const [most, setMost] = useState(AT_ONCE)
+  if (text.length <= most) return children(text)
+  return (
+    <>
+      {children(text.slice(0, most))}
+      <p class="small bar"><span class="state warn" data-mark="…">The first {most.toLocaleString('en')} of {text.length.toLocaleString('en')} characters.</span> <button type="button" class="tight" onClick={() => setMost(most * 5)}>Show more</button></p>
+    </>
+  )
+}
+
 export function Prose({ text }: { text: string }): JSX.Element {
-  return <div class="prose">{blocks(plain(text).split(/\r?\n/))}</div>
+  return <Long text={text}>{(shown) => <div class="prose">{blocks(plain(shown).split(/\r?\n/))}</div>}</Long>
+}
+
+// A text to the letter, but for what no reader could see.
+export function Raw({ text, label, is }: { text: string; label?: string; is?: string }): JSX.Element {
+  return <Long text={text}>{(shown) => <pre class={is} tabIndex={0} aria-label={label}>{plain(shown)}</pre>}</Long>
 }
 
 function blocks(lines: string[]): ComponentChildren[] {
@@ -133,16 +153,21 @@ const MARKUP = /[*`#>|[\]\n]/ // plain words look the same either way
 // JSON is shown as it is, indented; text that is prose is rendered, and can be unfolded as it was written.
 export function Value({ value }: { value: unknown }): JSX.Element {
   if (value === null || value === undefined) return <p class="quiet">(none)</p>
-  if (typeof value !== 'string') return <pre tabIndex={0}>{plain(JSON.stringify(value, null, 2))}</pre>
+  if (typeof value !== 'string') return <Raw text={JSON.stringify(value, null, 2)} />
   return (
     <>
       <Prose text={value} />
-      {MARKUP.test(value) ? (
-        <details class="small raw">
-          <summary>As it was written</summary>
-          <pre tabIndex={0}>{plain(value)}</pre>
-        </details>
-      ) : null}
+      {MARKUP.test(value) ? <Written text={value} /> : null}
     </>
+  )
+}
+
+function Written({ text }: { text: string }): JSX.Element {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details class="small raw" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>As it was written</summary>
+      {isOpen ? <Raw text={text} /> : null}
+    </details>
   )
 }

@@ -2,16 +2,25 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { type ApiError, asApiError, part } from './api'
+import { type ApiError, asApiError, isPassing, part } from './api'
 import { connection } from './live'
+import { plain } from './markdown'
 import type { Resource } from './resource'
-import { ago, clock, markOf, toneOf, until } from './words'
+import { arrive, title } from './router'
+import { ago, clock, markOf, now, toneOf, until } from './words'
 
 // What a screen reader is told, politely: one region for the whole page.
 export const announcement = signal('')
 
+// What is said twice is heard twice: a region whose text stays the same is silent.
 export function announce(text: string): void {
-  announcement.value = text
+  announcement.value = announcement.value === text ? `${text}\u00a0` : text
+}
+
+// What stands on the page and has come by itself, told to whoever does not see it.
+export function Told({ says }: { says: string }): null {
+  useEffect(() => announce(says), [says])
+  return null
 }
 
 // `of`: a run waits for a person, and a step for other steps: the word is the same, the look is not.
@@ -39,10 +48,10 @@ export function Cell({ name, is, children }: { name?: string; is?: string; child
 }
 
 export function Title({ children, page }: { children: ComponentChildren; page: string }): JSX.Element {
-  useEffect(() => {
-    document.title = `${page} · Stretto`
-  }, [page])
-  return <h1 tabIndex={-1}>{children}</h1>
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => void (title.value = plain(page)), [page])
+  useEffect(() => arrive(heading.current!), [])
+  return <h1 ref={heading} tabIndex={-1}>{children}</h1>
 }
 
 export function When({ at }: { at: string | number | null | undefined }): JSX.Element | null {
@@ -58,19 +67,21 @@ export function Failure({ error, next }: { error: ApiError; next?: ComponentChil
   const hint = error.details.hint
   return (
     <div class="card error" role="alert">
-      <p><strong>{error.message}</strong></p>
-      {typeof hint === 'string' ? <p>{hint}</p> : null}
+      <p><strong>{plain(error.message)}</strong></p>
+      {typeof hint === 'string' ? <p>{plain(hint)}</p> : null}
       {next}
       <p class="quiet small">{error.kind}{error.status ? ` · HTTP ${error.status}` : ''}</p>
     </div>
   )
 }
 
-// Old data stays, dimmed, while the server does not answer.
-export function Loaded<T>({ from, children }: { from: Resource<T>; children: (value: T) => ComponentChildren }): JSX.Element {
+// Old data stays, dimmed, while the server does not answer. `title`: of a page that could not be loaded at all.
+export function Loaded<T>({ from, title: name, children }: { from: Resource<T>; title?: string; children: (value: T) => ComponentChildren }): JSX.Element {
+  const again = (error: ApiError): JSX.Element => <p>{isPassing(error) ? 'This page tries again by itself. ' : ''}<button onClick={() => void from.reload()}>Try again</button></p>
   return (
     <>
-      {from.error ? <Failure error={from.error} next={<button onClick={() => void from.reload()}>Try again</button>} /> : null}
+      {name && from.error && from.value === undefined ? <Title page={name}>{name}</Title> : null}
+      {from.error ? <Failure error={from.error} next={again(from.error)} /> : null}
       {from.value !== undefined ? <div class={from.isStale || connection.value === 'lost' ? 'stale' : ''}>{children(from.value)}</div> : null}
       {from.value === undefined && !from.error ? <p class="quiet">Loading …</p> : null}
     </>
@@ -87,7 +98,8 @@ export function Empty({ what, action, command }: { what: string; action?: Compon
   )
 }
 
-export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }): JSX.Element {
+// `error`: of what was asked for in the dialog, which stands before everything else on the page.
+export function Dialog({ title: name, close, error, children }: { title: string; close: () => void; error?: ApiError | undefined; children: ComponentChildren }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -98,8 +110,9 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
   }, [])
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={close}>
-      <h2 id={id} style="margin-top:0">{title}</h2>
+      <h2 id={id} style="margin-top:0">{name}</h2>
       {children}
+      {error ? <Failure error={error} /> : null}
     </dialog>
   )
 }
@@ -166,19 +179,18 @@ export function Facts({ of, label }: { of: [string, ComponentChildren][]; label?
 
 // The time now, kept going while something counts up or down.
 export function useNow(everyMs = 1000, isOn = true): number {
-  const [now, setNow] = useState(Date.now())
+  const [at, setAt] = useState(now())
   useEffect(() => {
     if (!isOn) return undefined
-    const timer = setInterval(() => setNow(Date.now()), everyMs)
+    const timer = setInterval(() => setAt(now()), everyMs)
     return () => clearInterval(timer)
   }, [everyMs, isOn])
-  return now
+  return at
 }
 
 // 'in 14 s', counted down.
 export function Until({ at }: { at: string | null }): JSX.Element | null {
-  const now = useNow(1000, at !== null)
-  const said = until(at, now)
+  const said = until(at, useNow(1000, at !== null))
   return said ? <span class="nowrap"> {said}</span> : null
 }
 

@@ -1,6 +1,6 @@
 // Keep what a page shows up to date. In: how to load it. Out: the value, its error, its age; old data stays until new is there.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type ApiError, asApiError } from './api'
+import { type ApiError, asApiError, isPassing, logins } from './api'
 import { changes } from './live'
 
 export interface Resource<T> {
@@ -12,7 +12,11 @@ export interface Resource<T> {
 }
 
 const CALM_MS = 250 // between two loads that changes ask for
+const FIRST_RETRY_MS = 1500
+const LAST_RETRY_MS = 30_000
 const REST = 3 // and so many times as long as the last load took, so that a slow one is not asked for without end
+
+export const ON_RETURN = 'return' // no stream tells of it: loaded again whenever somebody comes back to the window
 
 // `watch`: which changes make a load necessary: a run's id, '*' for every run, '' for none.
 export function useResource<T>(load: () => Promise<T>, key: string, watch = ''): Resource<T> {
@@ -25,6 +29,7 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
   const isAsked = useRef(false)
   const timer = useRef<ReturnType<typeof setTimeout>>()
   const restUntil = useRef(0)
+  const failures = useRef(0)
 
   async function reload(): Promise<void> {
     if (isLoading.current) {
@@ -36,7 +41,7 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
     const mine = ++turn.current
     try {
       const loaded = await loader.current()
-      if (mine === turn.current) (setValue(() => loaded), setError(undefined))
+      if (mine === turn.current) ((failures.current = 0), setValue(() => loaded), setError(undefined))
     } catch (failure) {
       if (mine === turn.current) setError(asApiError(failure))
     }
@@ -70,13 +75,22 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
 
   useEffect(() => {
     if (!watch) return undefined
+    if (watch === ON_RETURN) {
+      addEventListener('focus', reloadSoon)
+      return () => removeEventListener('focus', reloadSoon)
+    }
     return changes.subscribe(watch, reloadSoon)
   }, [key, watch])
 
   useEffect(() => {
-    if (error?.kind !== 'unreachable') return undefined
-    const timer = setTimeout(() => void reload(), 2000)
+    if (!error || !isPassing(error)) return undefined
+    const timer = setTimeout(() => void reload(), Math.min(FIRST_RETRY_MS * 2 ** failures.current++, LAST_RETRY_MS))
     return () => clearTimeout(timer)
+  }, [error])
+
+  useEffect(() => {
+    const before = logins.value
+    return error?.status === 401 ? logins.subscribe((now) => void (now > before && reload())) : undefined
   }, [error])
 
   return { value, error, isStale: error !== undefined && value !== undefined, reload, changed: reloadSoon }

@@ -30,16 +30,30 @@ export function duration(seconds: number | null | undefined): string {
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`
 }
 
+let aheadMs = 0 // of the clock here, how far that of the server is
+
+const SMALL_MS = 2500 // what a second that is cut off and a slow answer make
+
+// Times come from the server, and how long ago they were is counted by its clock: that of a laptop may be hours off.
+export function noteServerTime(at: string | null): void {
+  const off = at ? Date.parse(at) - Date.now() : 0
+  if (Number.isFinite(off)) aheadMs = Math.abs(off) < SMALL_MS ? 0 : off
+}
+
+export function now(): number {
+  return Date.now() + aheadMs
+}
+
 // Times come as ISO text from reports and as seconds from lists.
 export function moment(at: string | number | null | undefined): Date | undefined {
   if (at === null || at === undefined || at === '') return undefined
   return new Date(typeof at === 'number' ? at * 1000 : at)
 }
 
-export function ago(at: string | number | null | undefined, now: number = Date.now()): string {
+export function ago(at: string | number | null | undefined, seenAt: number = now()): string {
   const then = moment(at)
   if (!then) return ''
-  const seconds = (now - then.getTime()) / 1000
+  const seconds = (seenAt - then.getTime()) / 1000
   if (seconds < 5) return 'now'
   if (seconds < 60) return `${Math.round(seconds)} s ago`
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
@@ -65,7 +79,7 @@ export function withoutAsking(text: string): string {
 
 // The first words of a Markdown text, in one line and without its marks.
 export function glance(text: string, most: number): string {
-  return shortened(text.replace(/^\s*(?:[#>]+|[-*+]|\d+[.)])\s+/gm, '').replace(/[*`]+|^\s*[-=|]{3,}\s*$/gm, '').replace(/\s+/g, ' ').trim(), most)
+  return shortened(text.slice(0, 20 * most).replace(/^\s*(?:[#>]+|[-*+]|\d+[.)])\s+/gm, '').replace(/[*`]+|^\s*[-=|]{3,}\s*$/gm, '').replace(/\s+/g, ' ').trim(), most)
 }
 
 export function count(many: number, noun: string): string {
@@ -85,9 +99,9 @@ export function tokens(usage: Usage | null | undefined): string {
 }
 
 // How long until a moment: 'in 14 s', 'in 3 min'; empty once it has passed.
-export function until(at: string | number | null | undefined, now: number = Date.now()): string {
+export function until(at: string | number | null | undefined, seenAt: number = now()): string {
   const then = moment(at)
-  const seconds = then ? Math.ceil((then.getTime() - now) / 1000) : 0
+  const seconds = then ? Math.ceil((then.getTime() - seenAt) / 1000) : 0
   if (seconds <= 0) return ''
   if (seconds < 120) return `in ${seconds} s`
   if (seconds < 7200) return `in ${Math.round(seconds / 60)} min`

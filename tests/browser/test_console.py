@@ -80,7 +80,9 @@ def test_of_two_tabs_that_decide_the_second_is_told_what_stands(
         one.get_by_role("button", name="Approve", exact=True).click()
         one.wait_for_selector(".empty", timeout=60_000)
         two.get_by_role("button", name="Reject").click()
-        expect(two.get_by_text("Already decided.")).to_be_visible(timeout=60_000)
+        said = two.locator("main").get_by_text("Already decided.")
+        expect(said).to_be_visible(timeout=60_000)
+        expect(two.get_by_role("status")).to_contain_text("Already decided.")
 
 
 def test_nothing_that_a_model_says_runs_or_is_asked_for(browser: Browser, tmp_path: Path) -> None:
@@ -172,5 +174,5 @@ def test_a_token_in_the_form_logs_in(browser: Browser, tmp_path: Path) -> None:
         page.goto(f"{site.served.url}/runs")
         page.get_by_label("Token").fill(site.served.token)
         page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Workflows")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("heading", name="Runs")).to_be_visible(timeout=60_000)
         stranger.close()

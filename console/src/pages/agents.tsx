@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part, post } from '../api'
-import { plain } from '../markdown'
+import { plain, Raw } from '../markdown'
 import { announce, Empty, Facts, Failure, Field, Loaded, Title, useAction } from '../parts'
 import { useResource } from '../resource'
 import { duration, shortened } from '../words'
@@ -85,7 +85,7 @@ function Definition({ agent }: { agent: Agent }): JSX.Element {
       <summary>
         {agent.name} <span class={`small ${agent.posture === 'writer' ? 'state warn' : 'quiet'}`} data-mark={agent.posture === 'writer' ? '✎' : undefined}>{agent.posture === 'writer' ? 'writes' : 'reads'}</span>
         {agent.ok === false ? <span class="state bad" data-mark="✗"> cannot be used</span> : null}
-        <span class="quiet small about">{shortened(agent.description ?? '', 150)}</span>
+        <span class="quiet small about">{plain(shortened(agent.description ?? '', 150))}</span>
       </summary>
       {isOpen ? <Opened agent={agent} /> : null}
     </details>
@@ -96,15 +96,15 @@ function Opened({ agent }: { agent: Agent }): JSX.Element {
   const whole = useResource(() => get<{ agent: { prompt: string | null } }>(`/api/agents/${part(agent.name)}`), agent.name)
   return (
     <>
-      {agent.problems?.length ? <div class="card error"><ul>{agent.problems.map((problem) => <li key={problem.message}>{problem.message}</li>)}</ul></div> : null}
-      <p>{agent.description ?? ''}</p>
+      {agent.problems?.length ? <div class="card error"><ul>{agent.problems.map((problem) => <li key={problem.message}>{plain(problem.message)}</li>)}</ul></div> : null}
+      <p>{plain(agent.description ?? '')}</p>
       <Facts
         of={[
           ['Tools', agent.tools?.join(', ') || 'none'], ['Model', [agent.model, ...(agent.fallback_models ?? [])].filter(Boolean).join(', then ')], ['Turns', agent.max_turns ? `${agent.max_turns} at the most` : ''],
           ['Output', agent.max_output_tokens ? `${agent.max_output_tokens} tokens at the most` : ''], ['Time', duration(agent.timeout_seconds)], ['From', agent.layer],
         ]}
       />
-      <Loaded from={whole}>{({ agent: found }) => <pre tabIndex={0}>{plain(found.prompt ?? '')}</pre>}</Loaded>
+      <Loaded from={whole}>{({ agent: found }) => <Raw text={found.prompt ?? ''} />}</Loaded>
     </>
   )
 }

@@ -2,8 +2,8 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type ApiError, get, part, post } from '../api'
-import { plain, Value } from '../markdown'
-import { announce, Empty, Facts, Failure, Field, Loaded, Title, Until, useAction, When } from '../parts'
+import { plain, Raw, Value } from '../markdown'
+import { announce, Empty, Facts, Failure, Field, Loaded, Title, Told, Until, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import type { Gate } from '../types'
 import { clock, count, shortened, shortId } from '../words'
@@ -72,7 +72,7 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
       <p class="bar">
         {edited === null ? <button class="main" disabled={action.isBusy} onClick={() => decide('approve', { key: gate.key })}>Approve</button> : <button class="main" disabled={action.isBusy || !edited.trim()} onClick={() => decide('edit', { key: gate.key, prompt: edited })}>Approve with this prompt</button>}
         {gate.parts.length === 1 && first ? <button onClick={() => setEdited(edited === null ? first : null)}>{edited === null ? 'Edit the prompt' : 'Keep the prompt as it was'}</button> : null}
-        <button class="bad" disabled={action.isBusy} onClick={() => decide('reject', {})}>Reject</button>
+        <button class="bad" disabled={action.isBusy} onClick={() => decide('reject', { key: gate.key })}>Reject</button>
       </p>
       {action.error ? <Decided error={action.error} /> : null}
       </div>
@@ -98,13 +98,13 @@ function Would({ part: each, sets, edited, edit }: { part: Gate['parts'][number]
   return (
     <div>
       <Facts of={[['Part', each.part], ['Agent', each.agent], ['Model', each.models?.map((model) => shortened(model, 60)).join(', then ')], ['Tools', each.tools?.join(', ')], ...sets]} />
-      {edited !== null ? <Field label="Prompt to run instead">{(id) => <textarea id={id} class="code" value={edited} onInput={(event) => edit(event.currentTarget.value)} />}</Field> : each.prompt ? <pre tabIndex={0}>{plain(each.prompt)}</pre> : null}
-      {each.instructions ? <details class="small"><summary>Instructions of the agent</summary><pre tabIndex={0}>{plain(each.instructions)}</pre></details> : null}
+      {edited !== null ? <Field label="Prompt to run instead">{(id) => <textarea id={id} class="code" value={edited} onInput={(event) => edit(event.currentTarget.value)} />}</Field> : each.prompt ? <Raw text={each.prompt} /> : null}
+      {each.instructions ? <details class="small"><summary>Instructions of the agent</summary><Raw text={each.instructions} /></details> : null}
     </div>
   )
 }
 
 // Somebody else was faster: that is no failure, and what stands is said.
 function Decided({ error }: { error: ApiError }): JSX.Element {
-  return error.kind === 'already_decided' ? <div class="card warning" role="status"><p><strong>Already decided.</strong> {error.message}</p></div> : <Failure error={error} />
+  return error.kind === 'already_decided' ? <div class="card warning"><Told says={`Already decided. ${error.message}`} /><p><strong>Already decided.</strong> {error.message}</p></div> : <Failure error={error} />
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { changes } from '../live'
-import { plain, Prose, Value } from '../markdown'
+import { plain, Prose, Raw, Value } from '../markdown'
 import { announce, Cell, Empty, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
@@ -61,7 +61,7 @@ function Chats(): JSX.Element {
     <div class="talk">
       <Title page="Chat">Chat</Title>
       <p class="quiet">The lead agent answers, gives tasks to agents, and runs and saves workflows. It asks before it changes anything unless its permission is auto.</p>
-      <Say isFirst path="/api/chats" sending={(text) => setSent({ text, before: new Set(chats.value?.chats.map((chat) => chat.id)) })} done={(chat) => go(`/chat/${part(chat)}`)} />
+      <Say isFirst path="/api/chats" sending={(text) => setSent(text === null ? null : { text, before: new Set(chats.value?.chats.map((chat) => chat.id)) })} done={(chat) => go(`/chat/${part(chat)}`)} />
       <h2>Earlier chats</h2>
       <Loaded from={chats}>
         {({ chats: all }) =>
@@ -109,7 +109,7 @@ function isOfGoal(id: string): boolean {
 
 const FIRST_WORDS = ['Which workflows are there, and what does each need?', 'Look through this folder and say what it holds.', 'Draft a workflow that reviews a change from two sides.']
 
-function Say({ path, isFirst, sending, done }: { path: string; isFirst?: boolean; sending: (text: string) => void; done: (chat: string) => void }): JSX.Element {
+function Say({ path, isFirst, sending, done }: { path: string; isFirst?: boolean; sending: (text: string | null) => void; done: (chat: string) => void }): JSX.Element {
   const [text, setText] = useState('')
   const action = useAction()
   const isHere = useRef(true)
@@ -117,13 +117,15 @@ function Say({ path, isFirst, sending, done }: { path: string; isFirst?: boolean
   const send = (): void => {
     const said = text
     sending(said)
-    void action.run(async () => {
-      const { chat } = await post<{ chat: string }>(path, { text: said })
-      if (!isHere.current) return // whoever went elsewhere meanwhile is left there
-      setText('')
-      announce('The lead agent has answered.')
-      done(chat)
-    })
+    void action
+      .run(async () => {
+        const { chat } = await post<{ chat: string }>(path, { text: said })
+        if (!isHere.current) return // whoever went elsewhere meanwhile is left there
+        setText((now) => (now === said ? '' : now)) // what was typed meanwhile is the next message
+        announce('The lead agent has answered.')
+        done(chat)
+      })
+      .then((isSent) => isSent || sending(null))
   }
   return (
     <form class="say" onSubmit={(event) => { event.preventDefault(); send() }}>
@@ -190,7 +192,7 @@ function Delegation({ call }: { call: Call }): JSX.Element {
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary><span class="bar between"><span>{plain(title)}</span><State status={status} /></span></summary>
         {call.run_id && isOpen ? <Glance id={call.run_id} /> : null}
-        <details class="small"><summary>What it was given</summary><pre tabIndex={0}>{plain(JSON.stringify(call.arguments, null, 2))}</pre></details>
+        <details class="small"><summary>What it was given</summary><Raw text={JSON.stringify(call.arguments, null, 2)} /></details>
       </details>
       {says ? <p class="small says">{plain(glance(says, 200))}</p> : null}
       {call.run_id ? <p class="small"><a href={`/runs/${part(call.run_id)}`}>See its run</a></p> : null}

@@ -24,7 +24,7 @@ export function Compare(): JSX.Element {
 }
 
 function Both({ ids }: { ids: Two<string> }): JSX.Element {
-  const both = useResource(() => Promise.all(ids.map((id) => get<RunAnswer>(`/api/runs/${part(id)}`))), ids.join(' '))
+  const both = useResource(() => Promise.all(ids.map((id) => get<RunAnswer>(`/api/runs/${part(id)}`))), ids.join(' '), '*')
   return <Loaded from={both}>{([a, b]) => <Pages runs={[a!, b!]} />}</Loaded>
 }
 
@@ -49,7 +49,7 @@ function Head({ run }: { run: RunAnswer }): JSX.Element {
     <div class="card">
       <h2 style="margin:0"><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a> <State status={run.status} of="run" /></h2>
       <p class="mono quiet small">{run.run_id}</p>
-      <Facts of={[['Started', <When at={run.started_at} />], ['Took', duration(run.duration_seconds)], ['Tokens', (run.usage.input_tokens + run.usage.output_tokens).toLocaleString('en')], ['Cost', dollars(run.usage.usd)], ['Retries', run.retries ? String(run.retries) : '']]} />
+      <Facts of={[['Started', <When at={run.started_at} />], ['Took', run.ended_at ? duration(run.duration_seconds) : ''], ['Tokens', (run.usage.input_tokens + run.usage.output_tokens).toLocaleString('en')], ['Cost', dollars(run.usage.usd)], ['Retries', run.retries ? String(run.retries) : '']]} />
     </div>
   )
 }

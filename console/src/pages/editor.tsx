@@ -6,6 +6,7 @@ import { ApiError, get, part, post } from '../api'
 import { Builder, type StepEdit } from '../builder'
 import { open, type ReferencesHere, type TextEditor } from '../codemirror'
 import type { Named, Names, Schema } from '../completion'
+import { plain } from '../markdown'
 import { announce, Failure, Title, useAction } from '../parts'
 import { dropTyped, keepTyped, type Typed, typedElsewhere, type TypedElsewhere, typedHere, watchTyped } from '../typed'
 import type { Outline, Problem, Saved } from '../types'
@@ -304,7 +305,7 @@ function ProblemList({ outline, show }: { outline: Outline | undefined; show: (p
       {all.map((problem) => (
         <li key={`${problem.code} ${problem.line} ${problem.column} ${problem.message}`}>
           <button type="button" class="plain" onClick={() => show(problem)}>{problem.line ? `line ${problem.line}` : 'here'}</button>
-          <span><code>{problem.code}</code> {problem.message}{problem.hint ? <span class="quiet"> · {problem.hint}</span> : null}</span>
+          <span><code>{problem.code}</code> {plain(problem.message)}{problem.hint ? <span class="quiet"> · {plain(problem.hint)}</span> : null}</span>
         </li>
       ))}
     </ul>

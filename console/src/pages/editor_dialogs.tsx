@@ -6,8 +6,8 @@ import { References } from '../builder'
 import type { ReferencesHere } from '../codemirror'
 import { lineDiff, merged } from '../difference'
 import { type DryRun, DryRunView } from '../dry_run'
-import { InputForm, missingOf } from '../inputs'
-import { Dialog, Diff, Failure, Field, useAction, When } from '../parts'
+import { faultsOf, InputForm, Mend } from '../inputs'
+import { announce, Dialog, Diff, Failure, Field, Told, useAction, When } from '../parts'
 import { go } from '../router'
 import type { Outline, Problem, Saved } from '../types'
 import type { TypedElsewhere } from '../typed'
@@ -99,15 +99,15 @@ export function Variables({ text, place, file, close, insert }: { text: string; 
 // The text as it is, saved or not: what it would do with these inputs.
 export function TryIt({ text, outline, close }: { text: string; outline: Outline; close: () => void }): JSX.Element {
   const [values, setValues] = useState<Record<string, unknown>>({})
-  const [missing, setMissing] = useState<string[]>([])
+  const [faults, setFaults] = useState<string[]>([])
   const [plan, setPlan] = useState<DryRun>()
   const action = useAction()
   const work = (event: Event): void => {
     event.preventDefault()
-    const lack = missingOf(outline.inputs, values)
-    setMissing(lack)
+    const found = faultsOf(outline.inputs, values)
+    setFaults(found)
     setPlan(undefined)
-    if (!lack.length) void action.run(async () => setPlan(await post<DryRun>('/api/runs', { recipe: text, inputs: values, dry_run: true })))
+    if (!found.length) void action.run(async () => (setPlan(await post<DryRun>('/api/runs', { recipe: text, inputs: values, dry_run: true })), announce('What it would do is shown below.')))
   }
   const problems = (action.error?.details.problems as Problem[] | undefined) ?? []
   return (
@@ -115,11 +115,11 @@ export function TryIt({ text, outline, close }: { text: string; outline: Outline
       <form onSubmit={work} noValidate>
         <p class="quiet small">What a run of this text would do, saved or not. No model is called.</p>
         {outline.inputs.length ? <InputForm inputs={outline.inputs} values={values} change={setValues} /> : <p class="quiet">It takes no inputs.</p>}
-        {missing.length ? <div class="card error" role="alert"><p><strong>Still missing: {missing.join(', ')}.</strong></p></div> : null}
+        <Mend faults={faults} />
         {action.error ? <Failure error={action.error} next={problems.length ? <ul>{problems.map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{each.message}</li>)}</ul> : null} /> : null}
         <p class="bar"><button class="main" disabled={action.isBusy}>{plan ? 'Again' : 'Show what it would do'}</button><button type="button" onClick={close}>Close</button></p>
       </form>
-      {plan ? <section aria-label="What it would do" role="status"><DryRunView plan={plan} /></section> : null}
+      {plan ? <section aria-label="What it would do"><DryRunView plan={plan} /></section> : null}
     </Dialog>
   )
 }
@@ -154,7 +154,8 @@ export function ChangedOnDisk({ before, theirs, mine, isSame, isJson, take, keep
 // What was typed and not saved: here before a reload, or in another tab.
 export function Restored({ at, discard, close }: { at: number; discard: () => void; close: () => void }): JSX.Element {
   return (
-    <div class="card" role="status">
+    <div class="card">
+      <Told says="What you typed before and did not save is here again." />
       <p class="bar between"><span>What you typed <When at={at / 1000} /> and did not save is here again.</span><span class="bar snug"><button type="button" onClick={discard}>Discard it</button><button type="button" onClick={close}>Keep it</button></span></p>
     </div>
   )
@@ -162,7 +163,8 @@ export function Restored({ at, discard, close }: { at: number; discard: () => vo
 
 export function FromAnotherTab({ typed, mine, take, drop }: { typed: TypedElsewhere; mine: string; take: () => void; drop: () => void }): JSX.Element {
   return (
-    <div class="card warning" role="status">
+    <div class="card warning">
+      <Told says={typed.isOpen ? 'This workflow is being edited in another tab.' : 'A tab that was closed left a text that was not saved.'} />
       <p><strong>{typed.isOpen ? 'This workflow is being edited in another tab.' : 'A tab that was closed left a text that was not saved.'}</strong> <span class="quiet">Last typed there <When at={typed.at / 1000} />.</span></p>
       <details><summary>Your text against that one</summary><Diff text={lineDiff(mine, typed.text)} /></details>
       <p class="bar"><button type="button" onClick={take}>Take that text</button>{typed.isOpen ? null : <button type="button" onClick={drop}>Throw it away</button>}</p>

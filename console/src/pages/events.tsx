@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { get, part } from '../api'
-import { plain } from '../markdown'
+import { Raw } from '../markdown'
 import { Cell, List, Loaded, State } from '../parts'
 import type { Spoken } from '../live'
 import { useResource } from '../resource'
@@ -75,8 +75,8 @@ function Replay({ events }: { events: Stored[] }): JSX.Element {
       <List label="Events" columns={[{ name: 'Event' }, { name: 'Step' }, { name: 'After', is: 'num' }, { name: 'No.', is: 'num' }]}>
         {shown.slice(-SHOWN).reverse().map((event) => (
           <tr key={event.seq} role="row">
-            <Cell is="title"><details><summary>{nameOf(event)}</summary><Raw event={event} /></details></Cell>
-            <Cell name="Step"><span class="mono">{[stepOf(event), partName(event.attempt?.part)].filter(Boolean).join(' · ')}</span></Cell>
+            <Cell is="title"><details><summary>{nameOf(event)}</summary><Whole event={event} /></details></Cell>
+            <Cell name="Step" is="mono">{[stepOf(event), partName(event.attempt?.part)].filter(Boolean).join(' · ')}</Cell>
             <Cell name="After" is="num nowrap"><time title={clock(event.at)}>{duration(event.at - events[0]!.at) || '0 ms'}</time></Cell>
             <Cell name="No." is="num">{event.seq}</Cell>
           </tr>
@@ -88,7 +88,7 @@ function Replay({ events }: { events: Stored[] }): JSX.Element {
 }
 
 // The JSON of an event is made once it is looked at: the first event holds the whole plan.
-function Raw({ event }: { event: Stored }): JSX.Element {
+function Whole({ event }: { event: Stored }): JSX.Element {
   const [isOpen, setOpen] = useState(false)
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -97,7 +97,7 @@ function Raw({ event }: { event: Stored }): JSX.Element {
     details?.addEventListener('toggle', look)
     return () => details?.removeEventListener('toggle', look)
   }, [])
-  return <div ref={box}>{isOpen ? <pre tabIndex={0}>{plain(JSON.stringify(event, null, 2))}</pre> : null}</div>
+  return <div ref={box}>{isOpen ? <Raw text={JSON.stringify(event, null, 2)} /> : null}</div>
 }
 
 function nameOf(event: Stored): string {

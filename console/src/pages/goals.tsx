@@ -2,8 +2,8 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError, get, part, post } from '../api'
-import { InputForm } from '../inputs'
-import { plain } from '../markdown'
+import { faultsOf, InputForm } from '../inputs'
+import { plain, Raw } from '../markdown'
 import { announce, Cell, Dialog, Empty, Facts, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
@@ -86,7 +86,7 @@ function One({ id }: { id: string }): JSX.Element {
   const [isClearing, setClearing] = useState(false)
   const change = (verb: string): void => void action.run(async () => { await post(`${path}/${verb}`); announce(verb === 'clear' ? 'The goal is cleared.' : 'The goal goes on.'); setClearing(false); await found.reload() })
   return (
-    <Loaded from={found}>
+    <Loaded from={found} title="Goal">
       {({ goal }) => (
         <>
           <p class="crumbs"><a href="/goals">Goals</a> / <span class="mono">{goal.id}</span></p>
@@ -114,11 +114,10 @@ function One({ id }: { id: string }): JSX.Element {
           <h2>History</h2>
           {goal.history.length ? null : <p class="quiet">No iteration has ended yet.</p>}
           <ul class="tasks">{[...goal.history].reverse().map((each) => <Round key={each.iteration} of={each} />)}</ul>
-          {goal.before ? <details><summary>What the verifier saw before the first iteration</summary><pre tabIndex={0}>{plain(goal.before)}</pre></details> : null}
+          {goal.before ? <details><summary>What the verifier saw before the first iteration</summary><Raw text={goal.before} /></details> : null}
           {isClearing ? (
-            <Dialog title="Clear this goal?" close={() => setClearing(false)}>
+            <Dialog title="Clear this goal?" close={() => setClearing(false)} error={action.error}>
               <p>It is given up, and the run that works on it is cancelled. What was done so far is kept.</p>
-              {action.error ? <Failure error={action.error} /> : null}
               <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => change('clear')}>Clear the goal</button><button onClick={() => setClearing(false)}>Keep it</button></p>
             </Dialog>
           ) : null}
@@ -140,7 +139,7 @@ function Round({ of }: { of: Iteration }): JSX.Element {
       <div class="bar between"><span><strong>Iteration {of.iteration}</strong>{of.run_id ? <> · <a href={`/runs/${part(of.run_id)}`}>its run</a>{of.run_status ? <> <State status={of.run_status} /></> : null}</> : null}</span><span class={`state ${tone}`} data-mark={mark}>{word}</span></div>
       {of.error ? <p>{plain(of.error)}</p> : null}
       {of.warnings.length ? <ul class="small">{of.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul> : null}
-      {of.evidence ? <><p class="small quiet">What the verifier saw</p><pre tabIndex={0}>{plain(of.evidence)}</pre></> : null}
+      {of.evidence ? <><p class="small quiet">What the verifier saw</p><Raw text={of.evidence} /></> : null}
       <p class="small quiet">{tokens(of.usage)}</p>
     </li>
   )
@@ -169,8 +168,8 @@ function SetGoal({ close }: { close: () => void }): JSX.Element {
   const send = (event: Event): void => {
     event.preventDefault()
     void action.run(async () => {
-      const lacking = declared.filter((each) => each.required && (inputs[each.name] ?? '') === '').map((each) => each.name)
-      if (lacking.length) throw new ApiError(0, 'inputs', `Still missing: ${lacking.join(', ')}.`)
+      const faults = faultsOf(declared, inputs)
+      if (faults.length) throw new ApiError(0, 'inputs', faults.join(' '))
       const budget = { ...(most.tokens ? { tokens: Number(most.tokens) } : {}), ...(most.usd ? { usd: Number(most.usd) } : {}) }
       const body = { text, verify: `${kind}:${spec}`, workflow: workflow || null, inputs, max_iterations: Number(most.iterations), budget: Object.keys(budget).length ? budget : null, timeout: most.timeout || null }
       const { goal } = await post<{ goal: Goal }>('/api/goals', body)

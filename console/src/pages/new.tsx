@@ -2,8 +2,8 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, part, post, put } from '../api'
-import { InputForm } from '../inputs'
-import { plain } from '../markdown'
+import { faultsOf, InputForm } from '../inputs'
+import { plain, Raw } from '../markdown'
 import { Failure, Field, Loaded, Title, useAction } from '../parts'
 import { useResource } from '../resource'
 import { go, query } from '../router'
@@ -131,10 +131,10 @@ function Drafted({ draft, forget }: { draft: Draft; forget: () => void }): JSX.E
     setOutline(found)
     setName(found.workflow)
   }), [])
-  const lacking = (outline?.inputs ?? []).filter((each) => each.required && (values[each.name] === undefined || values[each.name] === '')).map((each) => each.name)
+  const faults = faultsOf(outline?.inputs ?? [], values)
   const run = (): void =>
     void action.run(async () => {
-      if (lacking.length) throw new ApiError(0, 'inputs', `Still missing: ${lacking.join(', ')}.`)
+      if (faults.length) throw new ApiError(0, 'inputs', faults.join(' '))
       const { run_id } = await post<{ run_id: string }>('/api/runs', { recipe: draft.recipe, inputs: values, wait: false }, { 'Idempotency-Key': crypto.randomUUID() })
       go(`/runs/${part(run_id)}`)
     })
@@ -152,9 +152,9 @@ function Drafted({ draft, forget }: { draft: Draft; forget: () => void }): JSX.E
     <div class="card asking">
       <h3>A draft, in {count(draft.rounds, 'round')}. Nothing of it has run.</h3>
       {draft.to_read.length ? <div class="card warning"><p><strong>Read this first:</strong></p><ul>{draft.to_read.map((each) => <li>{plain(each)}</li>)}</ul></div> : null}
-      {draft.problems.length ? <div class="card error"><p><strong>It cannot run like this:</strong></p><ul>{draft.problems.map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{each.message}</li>)}</ul></div> : null}
-      {draft.diagram ? <pre class="wide-lines" tabIndex={0} aria-label="Diagram">{plain(draft.diagram)}</pre> : null}
-      <pre tabIndex={0} aria-label="Recipe">{plain(draft.recipe)}</pre>
+      {draft.problems.length ? <div class="card error"><p><strong>It cannot run like this:</strong></p><ul>{draft.problems.map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{plain(each.message)}</li>)}</ul></div> : null}
+      {draft.diagram ? <Raw is="wide-lines" label="Diagram" text={draft.diagram} /> : null}
+      <Raw label="Recipe" text={draft.recipe} />
       {outline && isSound ? <InputForm inputs={outline.inputs} values={values} change={setValues} /> : null}
       {action.error ? <Failure error={action.error} next={action.error.kind === 'changed' ? <p>There is a workflow of this name already: choose another one.</p> : null} /> : null}
       <Field label="Name">{(id) => <input id={id} value={name} onInput={(event) => setName(event.currentTarget.value)} />}</Field>

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { get, part, post, remove } from '../api'
 import { plain, Prose } from '../markdown'
 import { announce, Cell, Empty, Facts, Failure, List, Loaded, Title, useAction, When } from '../parts'
-import { useResource } from '../resource'
+import { ON_RETURN, useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { count } from '../words'
 
@@ -110,7 +110,7 @@ function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): 
 const ACTIONS: Record<string, string> = { add: 'added', capture: 'kept from a run', pin: 'pinned', unpin: 'unpinned', delete: 'deleted', restore: 'restored', prune: 'pruned, since nobody used it', merge: 'merged into another one', curate: 'looked through all of them' }
 
 function One({ name }: { name: string }): JSX.Element {
-  const found = useResource(() => get<Whole>(`/api/playbooks/${part(name)}`), name)
+  const found = useResource(() => get<Whole>(`/api/playbooks/${part(name)}`), name, ON_RETURN)
   const action = useAction()
   const [isDeleted, setDeleted] = useState(false)
   const path = `/api/playbooks/${part(name)}`
@@ -119,7 +119,7 @@ function One({ name }: { name: string }): JSX.Element {
   return (
     <>
       <p class="crumbs"><a href="/playbooks">Playbooks</a> / {plain(name)}</p>
-      <Loaded from={found}>
+      <Loaded from={found} title={name}>
         {({ playbook, audit, used_by }) => (
           <>
             <div class="bar between top">

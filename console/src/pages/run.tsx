@@ -4,13 +4,13 @@ import { useEffect, useRef } from 'preact/hooks'
 import { getText, part } from '../api'
 import { Graph } from '../graph'
 import { changes } from '../live'
-import { plain, Value } from '../markdown'
+import { plain, Raw, Value } from '../markdown'
 import { announce, Facts, Loaded, StartedBy, State, Title, Until, useNow, When } from '../parts'
 import { useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { useRun } from '../run_state'
 import { type RunAnswer, stepsOf } from '../types'
-import { clock, count, dollars, duration, shortId, toneOf } from '../words'
+import { clock, count, dollars, duration, now, shortened, shortId, toneOf } from '../words'
 import { Events } from './events'
 import { RunActions } from './run_actions'
 import { StepCard } from './step'
@@ -28,33 +28,37 @@ export function Run({ id }: { id: string }): JSX.Element {
   const status = run.value?.status
   const before = useRef<string>()
   useNow(1000, status !== undefined && !ENDED.includes(status)) // which step is shown may change with the time alone
-  useFollowed(run.value)
+  const held = useRef<string | null>(null)
+  const chosen = run.value ? chosenOf(run.value, held.current) : null
+  held.current = chosen
+  useFollowed(run.value, chosen)
   useEffect(() => {
     if (status && before.current && before.current !== status) announce(`The run is ${status}.`)
     before.current = status
   }, [status])
-  return <Loaded from={run}>{(view) => <Whole view={view} reload={run.reload} />}</Loaded>
+  return <Loaded from={run} title="Run">{(view) => <Whole view={view} chosen={chosen} reload={run.reload} />}</Loaded>
 }
 
 // While it goes on: changes come at once, and with them the words of the step that is shown.
-function useFollowed(view: RunAnswer | undefined): void {
+function useFollowed(view: RunAnswer | undefined, chosen: string | null): void {
   const isGoingOn = view !== undefined && !ENDED.includes(view.status)
-  const step = view && !query.value.get('tab') ? (chosenOf(view) ?? '') : ''
+  const step = query.value.get('tab') ? '' : (chosen ?? '')
   useEffect(() => (isGoingOn ? changes.follow(view.run_id, step, view.cursor) : undefined), [view?.run_id, step, isGoingOn])
 }
 
-function Whole({ view, reload }: { view: RunAnswer; reload: () => Promise<void> }): JSX.Element {
-  const tab = query.value.get('tab') ?? ''
+function Whole({ view, chosen, reload }: { view: RunAnswer; chosen: string | null; reload: () => Promise<void> }): JSX.Element {
+  const asked = query.value.get('tab') ?? ''
+  const tab = Object.hasOwn(TABS, asked) ? asked : ''
   const base = `/runs/${part(view.run_id)}`
   return (
     <>
-      <Header view={view} reload={reload} />
+      <Header view={view} chosen={chosen} reload={reload} />
       <nav class="tabs" aria-label="Parts of this run">
         {Object.entries(TABS).map(([key, name]) => (
           <a key={key} href={key ? `${base}?tab=${key}` : base} aria-current={tab === key ? 'page' : undefined}>{name}</a>
         ))}
       </nav>
-      {tab === '' ? <Steps view={view} /> : null}
+      {tab === '' ? <Steps view={view} chosen={chosen} /> : null}
       {tab === 'timeline' ? <Timeline view={view} /> : null}
       {tab === 'events' ? <Events view={view} /> : null}
       {tab === 'report' ? <Report id={view.run_id} /> : null}
@@ -62,7 +66,7 @@ function Whole({ view, reload }: { view: RunAnswer; reload: () => Promise<void> 
   )
 }
 
-function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void> }): JSX.Element {
+function Header({ view, chosen, reload }: { view: RunAnswer; chosen: string | null; reload: () => Promise<void> }): JSX.Element {
   const isRunning = !ENDED.includes(view.status)
   return (
     <>
@@ -71,7 +75,7 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
         <Title page={`${view.status} · ${view.workflow}`}><a href={`/workflows/${part(view.workflow)}`}>{view.workflow}</a> <State status={view.status} of="run" /></Title>
         <RunActions view={view} isRunning={isRunning} reload={reload} />
       </div>
-      <Standing view={view} />
+      <Standing view={view} chosen={chosen} />
       <Facts
         label="About this run"
         of={[
@@ -97,9 +101,9 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
 }
 
 // One sentence: why the run is where it is; once it has ended, how it came out.
-function Standing({ view }: { view: RunAnswer }): JSX.Element {
+function Standing({ view, chosen }: { view: RunAnswer; chosen: string | null }): JSX.Element {
   const asked = Object.keys(view.steps).find((id) => view.steps[id]!.status === 'awaiting approval')
-  const isChosen = chosenOf(view) === asked && !query.value.get('tab')
+  const isChosen = chosen === asked && !query.value.get('tab')
   return (
     <p class={`standing ${toneOf(asked || view.status === 'waiting' ? 'awaiting approval' : view.status)}`} aria-live="off">
       {plain(view.standing.says ? `${view.standing.says}` : view.summary)}
@@ -111,14 +115,13 @@ function Standing({ view }: { view: RunAnswer }): JSX.Element {
 }
 
 function Elapsed({ since }: { since: string }): JSX.Element {
-  const now = useNow()
-  return <>{duration(Math.max(0, Math.round((now - new Date(since).getTime()) / 1000)))}</>
+  const seenAt = useNow()
+  return <>{duration(Math.max(0, Math.round((seenAt - new Date(since).getTime()) / 1000)))}</>
 }
 
-function Steps({ view }: { view: RunAnswer }): JSX.Element {
+function Steps({ view, chosen }: { view: RunAnswer; chosen: string | null }): JSX.Element {
   const steps = stepsOf(view)
   const asked = query.value.get('step')
-  const chosen = chosenOf(view)
   const base = `/runs/${part(view.run_id)}`
   const isFlat = steps.every((step) => !step.needs.length)
   const side = useRef<HTMLDivElement>(null)
@@ -136,6 +139,7 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
   return (
     <div class={`halves ${chosen && !asked ? 'wanted' : ''}`}>
       <div>
+        {asked && !chosen ? <p class="card warning">This run has no step <span class="mono">{plain(shortened(asked, 100))}</span>. These are its steps:</p> : null}
         {isFlat ? <TaskCards view={view} steps={steps} chosen={chosen} /> : (
           <>
             <Graph steps={steps} chosen={chosen} href={(id) => `${base}?step=${part(id)}`} />
@@ -151,10 +155,12 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
 }
 
 // The step that was asked for; else the one that wants to be looked at, or the one that is at work; null: the run as a whole.
-function chosenOf(view: RunAnswer): string | null {
+// `before`: what is shown now. It stays while it wants a person: what somebody types there must not give way to another step.
+function chosenOf(view: RunAnswer, before: string | null): string | null {
   const asked = query.value.get('step')
-  if (asked !== null) return asked in view.steps ? asked : null
+  if (asked !== null) return Object.hasOwn(view.steps, asked) ? asked : null
   if (view.plan.length === 1) return view.plan[0]!.id
+  if (before !== null && FIRST.includes(view.steps[before]?.status ?? '')) return before
   const wanted = view.plan.find((step) => FIRST.includes(view.steps[step.id]!.status))
   if (wanted) return wanted.id
   const busy = view.plan.filter((step) => BUSY.includes(view.steps[step.id]!.status))
@@ -163,7 +169,7 @@ function chosenOf(view: RunAnswer): string | null {
 
 // A step that has gone on for a while, and not one of many that come and go.
 function isSettled(startedAt: string | null): boolean {
-  return startedAt !== null && Date.now() - new Date(startedAt).getTime() > SETTLED_MS
+  return startedAt !== null && now() - new Date(startedAt).getTime() > SETTLED_MS
 }
 
 function Overview({ view }: { view: RunAnswer }): JSX.Element {
@@ -184,13 +190,18 @@ function Overview({ view }: { view: RunAnswer }): JSX.Element {
   )
 }
 
+// A short one stands in the line; a long one has a box of its own.
+function Given({ text }: { text: string }): JSX.Element {
+  return text.length < 2_000 ? <>{plain(text)}</> : <Raw text={text} />
+}
+
 export function Inputs({ inputs }: { inputs: Record<string, unknown> }): JSX.Element {
   return (
     <dl class="inputs">
       {Object.entries(inputs).map(([name, value]) => (
         <div key={name}>
           <dt class="mono">{name}</dt>
-          <dd>{typeof value === 'string' ? plain(value) : <pre tabIndex={0}>{plain(JSON.stringify(value, null, 2))}</pre>}</dd>
+          <dd>{value === null ? <span class="quiet">none</span> : typeof value === 'string' ? <Given text={value} /> : <Raw text={JSON.stringify(value, null, 2)} />}</dd>
         </div>
       ))}
     </dl>
@@ -200,7 +211,8 @@ export function Inputs({ inputs }: { inputs: Record<string, unknown> }): JSX.Ele
 const FORMS = { md: 'As it reads', raw: 'Markdown', json: 'JSON' }
 
 function Report({ id }: { id: string }): JSX.Element {
-  const form = query.value.get('form') ?? 'md'
+  const asked = query.value.get('form') ?? ''
+  const form = Object.hasOwn(FORMS, asked) ? asked : 'md'
   const path = `/api/runs/${part(id)}/report?format=`
   const kind = form === 'json' ? 'json' : 'md'
   const report = useResource(() => getText(path + kind), `${id} ${kind}`, id)
@@ -215,15 +227,15 @@ function Report({ id }: { id: string }): JSX.Element {
           {['md', 'json', 'html'].map((each) => <a key={each} class="button" href={path + each} download={`${id}.${each}`}>{each}</a>)}
         </div>
       </div>
-      <Loaded from={report}>{(text) => <div class="card">{form === 'md' ? <Value value={text} /> : <pre class="whole" tabIndex={0}>{kind === 'json' ? indented(text) : plain(text)}</pre>}</div>}</Loaded>
+      <Loaded from={report}>{(text) => <div class="card">{form === 'md' ? <Value value={text} /> : <Raw is="whole" text={kind === 'json' ? indented(text) : text} />}</div>}</Loaded>
     </>
   )
 }
 
 function indented(text: string): string {
   try {
-    return plain(JSON.stringify(JSON.parse(text), null, 2))
+    return JSON.stringify(JSON.parse(text), null, 2)
   } catch {
-    return plain(text)
+    return text
   }
 }

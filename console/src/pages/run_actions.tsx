@@ -53,11 +53,10 @@ function Cancel({ path, close, done }: { path: string; close: () => void; done: 
     })
   }
   return (
-    <Dialog title="Cancel this run?" close={close}>
+    <Dialog title="Cancel this run?" close={close} error={action.error}>
       <p>What is under way is stopped. What has ended is kept, and a retry uses it again.</p>
       <form onSubmit={submit}>
         <Field label="Reason" note="shown in the report">{(id) => <input id={id} class="wide" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
-        {action.error ? <Failure error={action.error} /> : null}
         <p class="bar"><button class="bad" disabled={action.isBusy}>Cancel the run</button><button type="button" onClick={close}>Let it run</button></p>
       </form>
     </Dialog>
@@ -84,7 +83,7 @@ function Again({ view, verb, first, close }: { view: RunAnswer; verb: 'fork' | '
     })
   }
   return (
-    <Dialog title={verb === 'fork' ? 'Fork this run' : 'Retry with other inputs'} close={close}>
+    <Dialog title={verb === 'fork' ? 'Fork this run' : 'Retry with other inputs'} close={close} error={action.error}>
       <p>{ABOUT[verb]}</p>
       <form onSubmit={submit}>
         {verb === 'fork' ? <Field label="From step">{(id) => <select id={id} value={from} onChange={(event) => setFrom(event.currentTarget.value)}>{view.plan.map((step) => <option key={step.id}>{step.id}</option>)}</select>}</Field> : null}
@@ -99,7 +98,6 @@ function Again({ view, verb, first, close }: { view: RunAnswer; verb: 'fork' | '
           </Field>
         ))}
         {Object.keys(texts).length ? null : <p class="quiet">This run has no inputs.</p>}
-        {action.error ? <Failure error={action.error} /> : null}
         <p class="bar"><button class="main" disabled={action.isBusy || isFaulty}>{verb === 'fork' ? 'Start the fork' : 'Start the retry'}</button><button type="button" onClick={close}>Leave it</button></p>
       </form>
     </Dialog>

@@ -1,6 +1,6 @@
 // The list of runs: filters, search, two to compare.
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { get, part } from '../api'
 import { plain } from '../markdown'
 import { Cell, Empty, List, Loaded, StartedBy, State, Title, When } from '../parts'
@@ -19,14 +19,17 @@ interface Page {
 export function Runs(): JSX.Element {
   const filters = ['status', 'workflow', 'text', 'since']
   const asked = new URLSearchParams(filters.flatMap((name) => (query.value.get(name) ? [[name, query.value.get(name)!]] : [])))
-  const runs = useResource(() => get<Page>(`/api/runs?${asked}`), asked.toString(), '*')
+  const pages = useRef({ of: '', many: 1 })
+  if (pages.current.of !== asked.toString()) pages.current = { of: asked.toString(), many: 1 }
+  const runs = useResource(() => firstPages(asked, pages.current.many), asked.toString(), '*')
+  const more = (): void => void (pages.current.many++, runs.reload())
   return (
     <>
       <Title page="Runs">Runs</Title>
       <Filters />
       <Loaded from={runs}>
         {(page) =>
-          page.runs.length ? <Table first={page} asked={asked} /> : asked.toString() ? (
+          page.runs.length ? <Table page={page} more={more} /> : asked.toString() ? (
             <p>No run fits these filters. <button onClick={() => go('/runs', true)}>Show all runs</button></p>
           ) : (
             <Empty what="A run is one execution of a workflow. Its steps, prompts, answers and changes are kept here." action={<a class="button" href="/workflows">Choose a workflow to run</a>} command="stretto run research-and-brief -i topic=tea" />
@@ -34,6 +37,16 @@ export function Runs(): JSX.Element {
       </Loaded>
     </>
   )
+}
+
+// All that is shown is loaded together: between pages of different moments a run could be missing.
+async function firstPages(asked: URLSearchParams, many: number): Promise<Page> {
+  let page = await get<Page>(`/api/runs?${asked}`)
+  for (let at = 1; at < many && page.next; at++) {
+    const { runs, next } = await get<Page>(`/api/runs?${asked}&cursor=${part(page.next)}`)
+    page = { runs: [...page.runs, ...runs], next }
+  }
+  return page
 }
 
 function Filters(): JSX.Element {
@@ -61,11 +74,8 @@ function Filters(): JSX.Element {
   )
 }
 
-function Table({ first, asked }: { first: Page; asked: URLSearchParams }): JSX.Element {
-  const [more, setMore] = useState<Page[]>([])
+function Table({ page: { runs: rows, next }, more }: { page: Page; more: () => void }): JSX.Element {
   const [chosen, setChosen] = useState<string[]>([])
-  const rows = [first, ...more].flatMap((page) => page.runs)
-  const next = (more.at(-1) ?? first).next
   const isPriced = rows.some((run) => run.cost !== 'unknown')
   const choose = (id: string, is: boolean): void => setChosen(is ? [...chosen, id].slice(-2) : chosen.filter((other) => other !== id))
   return (
@@ -77,7 +87,7 @@ function Table({ first, asked }: { first: Page; asked: URLSearchParams }): JSX.E
       <List label="Runs" columns={[{ name: 'Choose', hidden: true }, { name: 'Workflow' }, { name: 'State' }, { name: 'Started' }, { name: 'By' }, { name: 'Took', is: 'num' }, ...(isPriced ? [{ name: 'Cost', is: 'num' }] : []), { name: 'Id' }]}>
         {rows.map((run) => <Row key={run.run_id} run={run} isPriced={isPriced} isChosen={chosen.includes(run.run_id)} choose={choose} />)}
       </List>
-      {next ? <button onClick={() => void get<Page>(`/api/runs?${asked}&cursor=${part(next)}`).then((page) => setMore([...more, page]))}>Show more</button> : null}
+      {next ? <button onClick={more}>Show more</button> : null}
     </>
   )
 }

@@ -43,9 +43,9 @@ function You({ name, role }: { name: string; role: string }): JSX.Element {
           <button class="bad" disabled={action.isBusy} onClick={() => setAsking(true)}>Log out everywhere …</button>
         </div>
       </div>
-      {action.error ? <Failure error={action.error} /> : null}
+      {action.error && !isAsking ? <Failure error={action.error} /> : null}
       {isAsking ? (
-        <Dialog title="Log out everywhere?" close={() => setAsking(false)}>
+        <Dialog title="Log out everywhere?" close={() => setAsking(false)} error={action.error}>
           <p>Every browser in which {name} is logged in is logged out, this one too. Tokens stay as they are, and runs go on.</p>
           <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => leave('/api/session?everywhere=true')}>Log out everywhere</button><button onClick={() => setAsking(false)}>Stay logged in</button></p>
         </Dialog>

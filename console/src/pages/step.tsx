@@ -2,12 +2,12 @@
 import type { JSX } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
-import { plain, Value } from '../markdown'
+import { plain, Raw, Value } from '../markdown'
 import { announce, Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
 import { type Resource, useResource } from '../resource'
 import { useSpoken, withSpoken } from '../spoken'
 import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
-import { count, dollars, duration, glance, moment, toneOf, tokens } from '../words'
+import { count, dollars, duration, glance, moment, shortened, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
 import { follow } from './run_actions'
 import { Transcript } from './transcript'
@@ -64,7 +64,7 @@ function Parts({ view, detail, reload }: { view: RunAnswer; detail: StepDetail; 
       {isOpen || saysOnlyError(report) ? null : <><h3>Output</h3><Value value={report.output} /></>}
       <Validation detail={detail} />
       {report.changes ? <Changes view={view} detail={detail} reload={reload} /> : null}
-      {detail.prompt && !hasParts ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(detail.prompt)}</pre></details> : null}
+      {detail.prompt && !hasParts ? <details><summary>Prompt, as it was sent</summary><Raw text={detail.prompt} /></details> : null}
       {detail.attempts.length > 1 && !hasParts ? <Attempts attempts={detail.attempts} /> : null}
       {hasParts ? null : <Transcript entries={detail.transcript} />}
     </>
@@ -123,13 +123,15 @@ function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
   const { report } = detail
   const node = view.plan.find((each) => each.id === detail.step)
   const calls = report.tool_calls
+  const isAsked = report.status === 'awaiting approval'
   const agents = [...new Set(detail.attempts.map((each) => each.agent))]
   const step = (id: string): JSX.Element => <a key={id} href={`/runs/${part(view.run_id)}?step=${part(id)}`}>{id}</a>
   return (
     <Facts
       of={[
-        ['Agent', (agents.length ? agents : (node?.agents ?? [])).join(', ') || node?.type],
-        ['Model', detail.model],
+        // What awaits a person says both with its prompt.
+        ['Agent', isAsked ? '' : (agents.length ? agents : (node?.agents ?? [])).join(', ') || node?.type],
+        ['Model', isAsked ? '' : shortened(detail.model, 60)],
         ['Attempts', report.attempts ? String(report.attempts) : ''],
         ['Took', duration(report.duration_seconds)],
         ['Tokens', report.usage.output_tokens ? tokens(report.usage).replace(/ tokens?$/, '') : ''],
@@ -250,7 +252,7 @@ function PartDetail({ view, step, piece }: { view: RunAnswer; step: string; piec
           {view.ended_at && ALONE.test(piece) ? <p class="bar"><button class="tight" disabled={action.isBusy} aria-label={`Retry ${piece} alone`} onClick={again}>Retry this one</button></p> : null}
           {action.error ? <Failure error={action.error} /> : null}
           {found.part_output === null ? <Live detail={found} /> : <><h3>Output</h3><Value value={found.part_output} /></>}
-          {found.prompt ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(found.prompt)}</pre></details> : null}
+          {found.prompt ? <details><summary>Prompt, as it was sent</summary><Raw text={found.prompt} /></details> : null}
           {found.attempts.length > 1 ? <Attempts attempts={found.attempts} /> : null}
           <Transcript entries={found.transcript} />
         </>

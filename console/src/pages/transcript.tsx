@@ -1,6 +1,6 @@
 // What was said and done in a step, attempt by attempt. In: entries in order. Out: words, and tool calls with their verdicts.
 import type { JSX } from 'preact'
-import { plain, Prose } from '../markdown'
+import { plain, Prose, Raw } from '../markdown'
 import { State } from '../parts'
 import type { Entry } from '../types'
 import { count, shortened } from '../words'
@@ -42,7 +42,7 @@ function Said({ entry }: { entry: Entry }): JSX.Element {
     case 'cancelled':
       return <p class="small"><span class="state bad" data-mark="✗">{FAULTS[entry.kind]}:</span> {plain(entry.text)}</p>
     default:
-      return <details class="small"><summary>{entry.kind === 'instructions' ? 'Instructions of the agent' : entry.kind}</summary><pre tabIndex={0}>{plain(entry.text)}</pre></details>
+      return <details class="small"><summary>{entry.kind === 'instructions' ? 'Instructions of the agent' : entry.kind}</summary><Raw text={entry.text} /></details>
   }
 }
 
@@ -54,8 +54,8 @@ function Call({ entry }: { entry: Entry }): JSX.Element {
   return (
     <details class="call">
       <summary><span class="bar between"><span><strong>{plain(tool)}</strong> <span class="mono small">{plain(shortened(brief(given), 70))}</span></span>{entry.verdict ? <State status={entry.verdict} /> : null}</span></summary>
-      {given ? <pre tabIndex={0}>{plain(indented(given))}</pre> : null}
-      <pre tabIndex={0}>{plain(rest.join('\n'))}</pre>
+      {given ? <Raw text={indented(given)} /> : null}
+      <Raw text={rest.join('\n')} />
     </details>
   )
 }

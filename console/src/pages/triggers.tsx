@@ -2,13 +2,13 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, part, post, put, remove } from '../api'
-import { InputForm } from '../inputs'
+import { faultsOf, InputForm } from '../inputs'
 import { plain } from '../markdown'
-import { announce, Dialog, Empty, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
+import { announce, Dialog, Empty, Failure, Field, Loaded, State, Title, Told, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query } from '../router'
 import type { WorkflowInput, WorkflowRow } from '../types'
-import { clock, shortId } from '../words'
+import { clock, shortened, shortId } from '../words'
 
 type Kind = 'schedule' | 'webhook' | 'folder'
 
@@ -93,19 +93,19 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
           <button class="bad" disabled={action.isBusy} onClick={() => setAsked('delete')}>Delete …</button>
         </span>
       </div>
-      <p>Starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {sentence(trigger)}.{given.length ? <span class="quiet small"> With {given.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ')}.</span> : null}</p>
+      <p>Starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {plain(sentence(trigger))}.{given.length ? <span class="quiet small"> With {plain(shortened(given.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', '), 400))}.</span> : null}</p>
       {trigger.kind === 'webhook' ? <p class="small">Address <code>{`${location.origin}/hooks/${trigger.hook ?? ''}`}</code></p> : null}
       {next.value?.next.length ? <Times at={next.value.next} zone={trigger.zone ?? 'UTC'} /> : null}
       {fires.value?.fires.length ? <details><summary class="small">Fired last</summary><ul class="plain small">{fires.value.fires.map((fire) => <li key={fire.run_id}><State status={fire.status} /> <a class="mono" href={`/runs/${part(fire.run_id)}`} title={fire.run_id}>{shortId(fire.run_id)}</a> <When at={fire.due_at} />{fire.why ? <span class="quiet"> · {plain(fire.why)}</span> : null}</li>)}</ul></details> : null}
-      {action.error ? <Failure error={action.error} /> : null}
+      {action.error && !asked ? <Failure error={action.error} /> : null}
       {asked === 'secret' ? (
-        <Dialog title={`A new secret for ${trigger.name}?`} close={() => setAsked(null)}>
+        <Dialog title={`A new secret for ${trigger.name}?`} close={() => setAsked(null)} error={action.error}>
           <p>The old one counts no more from that moment on: deliveries that are signed with it are refused. The address stays.</p>
           <p class="bar"><button class="bad" disabled={action.isBusy} onClick={rotate}>Make a new secret</button><button onClick={() => setAsked(null)}>Keep the old one</button></p>
         </Dialog>
       ) : null}
       {asked === 'delete' ? (
-        <Dialog title={`Delete ${trigger.name}?`} close={() => setAsked(null)}>
+        <Dialog title={`Delete ${trigger.name}?`} close={() => setAsked(null)} error={action.error}>
           <p>It fires no more{trigger.kind === 'webhook' ? ', and its address and secret are gone' : ''}. The runs that it has started stay.</p>
           <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); announce('Deleted.'); await reload() })}>Delete it</button><button onClick={() => setAsked(null)}>Keep it</button></p>
         </Dialog>
@@ -190,8 +190,8 @@ function Edit({ before, done }: { before: Trigger | undefined; done: (made?: { n
   const send = (event: Event): void => {
     event.preventDefault()
     void action.run(async () => {
-      const lacking = form.kind === 'schedule' ? declared.filter((each) => each.required && (form.inputs[each.name] ?? '') === '').map((each) => each.name) : []
-      if (lacking.length) throw new ApiError(0, 'inputs', `Still missing: ${lacking.join(', ')}.`)
+      const faults = faultsOf(form.kind === 'schedule' ? declared : taken.map((each) => ({ ...each, required: false })), form.inputs)
+      if (faults.length) throw new ApiError(0, 'inputs', faults.join(' '))
       if (before) return void (await put(`/api/schedules/${part(before.name)}`, bodyOf(form, false)), done())
       const made = await post<{ hook?: Trigger; secret?: string }>({ schedule: '/api/schedules', webhook: '/api/hooks', folder: '/api/folders' }[form.kind], bodyOf(form, true))
       done(made.secret ? { name: form.name, hook: made.hook?.hook ?? '', secret: made.secret } : undefined)
@@ -243,7 +243,7 @@ function Schedule({ form, set }: { form: Form; set: (part: Partial<Form>) => voi
         <Field label="By the clock of">{(id) => <><input id={id} required list="zones" value={form.zone} onInput={(event) => set({ zone: event.currentTarget.value })} /><datalist id="zones">{zones.map((each) => <option value={each} />)}</datalist></>}</Field>
       </div>
       <p class="bar snug">{Object.entries(SHORT).map(([cron, word]) => <button type="button" class="small" aria-pressed={form.cron === cron} onClick={() => set({ cron })}>{word}</button>)}</p>
-      <div class="preview" role="status">{typeof preview === 'string' ? <span class="state bad" data-mark="✗">{preview}</span> : preview ? <><p><strong>It runs {preview.says}.</strong></p><Times at={preview.next} zone={form.zone} /></> : <p class="quiet">…</p>}</div>
+      <div class="preview">{typeof preview === 'object' ? <Told key={preview.says} says={`It runs ${preview.says}.`} /> : null}{typeof preview === 'string' ? <span class="state bad" data-mark="✗">{preview}</span> : preview ? <><p><strong>It runs {preview.says}.</strong></p><Times at={preview.next} zone={form.zone} /></> : <p class="quiet">…</p>}</div>
     </>
   )
 }

@@ -4,15 +4,16 @@ import { useMemo, useState } from 'preact/hooks'
 import { get, getText, part, post, remove } from '../api'
 import { type DryRun, DryRunView } from '../dry_run'
 import { Graph, type GraphStep } from '../graph'
-import { InputForm, missingOf } from '../inputs'
+import { faultsOf, InputForm, Mend } from '../inputs'
 import { Later } from '../later'
 import { plain } from '../markdown'
 import { announce, Cell, Dialog, Diff, Empty, Failure, List, Loaded, StartedBy as By, State, Title, useAction, When } from '../parts'
-import { useResource } from '../resource'
+import { ON_RETURN, useResource } from '../resource'
 import { go, query } from '../router'
 import type { Outline, Problem, RunRow, Saved, WorkflowRow } from '../types'
 import { clock, count, duration, moment, shortened } from '../words'
 
+const LATELY = 200 // runs that are looked through for the last one of each workflow
 const NEW = { name: '', done: async (): Promise<void> => undefined }
 
 export function Workflows(): JSX.Element {
@@ -21,9 +22,9 @@ export function Workflows(): JSX.Element {
 }
 
 function All(): JSX.Element {
-  const all = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'workflows', '')
-  const runs = useResource(() => get<{ runs: RunRow[] }>('/api/runs?limit=200'), 'last runs', '*')
-  const last = new Map((runs.value?.runs ?? []).reverse().map((run) => [run.workflow, run]))
+  const all = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'workflows', ON_RETURN)
+  const runs = useResource(() => get<Lately>(`/api/runs?limit=${LATELY}`), 'last runs', '*')
+  const last = new Map([...(runs.value?.runs ?? [])].reverse().map((run) => [run.workflow, run]))
   return (
     <>
       <div class="bar between"><Title page="Workflows">Workflows</Title><a class="button main" href="/workflows?new">New workflow</a></div>
@@ -32,7 +33,7 @@ function All(): JSX.Element {
         {({ workflows }) =>
           workflows.length ? (
             <List label="Workflows" columns={[{ name: 'Name' }, { name: 'What it does' }, { name: 'Inputs' }, { name: 'Steps', is: 'num' }, { name: 'Last run' }]}>
-              {workflows.map((each) => <Row key={each.file} row={each} last={last.get(each.name)} />)}
+              {workflows.map((each) => <Row key={each.file} row={each} last={last.get(each.name) ?? <NotLately name={each.name} among={runs.value} />} />)}
             </List>
           ) : <Empty what="There is no saved workflow here yet." action={<a class="button" href="/workflows?new">Write the first one</a>} command="stretto new digest --template map-reduce" />}
       </Loaded>
@@ -40,15 +41,26 @@ function All(): JSX.Element {
   )
 }
 
-function Row({ row, last }: { row: WorkflowRow; last: RunRow | undefined }): JSX.Element {
+interface Lately {
+  runs: RunRow[]
+  next: string | null
+}
+
+// What is not among the runs that were looked through may have run before them.
+function NotLately({ name, among }: { name: string; among: Lately | undefined }): JSX.Element {
+  if (!among) return <span class="quiet small">…</span>
+  return among.next ? <a class="small" href={`/runs?workflow=${part(name)}`}>not among the last {LATELY}</a> : <span class="quiet small">never</span>
+}
+
+function Row({ row, last }: { row: WorkflowRow; last: RunRow | JSX.Element }): JSX.Element {
   const errors = row.problems.filter((each) => !/^RCP9/.test(each.code))
   return (
     <tr role="row">
       <Cell is="title"><a href={`/workflows/${part(row.name)}`}>{row.name}</a> <span class="chip">{row.layer}{row.origin === 'written' ? '' : `, ${row.origin}`}</span></Cell>
-      <Cell is="text">{row.ok ? row.description : <><span class="state bad" data-mark="✗">{count(Math.max(1, errors.length), 'problem')}</span> <a class="small" href={`/workflows/${part(row.name)}?tab=edit`}>{errors[0]?.line ? `line ${errors[0].line}: ` : ''}{errors[0]?.message ?? 'it cannot be read'}</a></>}</Cell>
+      <Cell is="text">{row.ok ? plain(row.description) : <><span class="state bad" data-mark="✗">{count(Math.max(1, errors.length), 'problem')}</span> <a class="small" href={`/workflows/${part(row.name)}?tab=edit`}>{errors[0]?.line ? `line ${errors[0].line}: ` : ''}{plain(errors[0]?.message ?? 'it cannot be read')}</a></>}</Cell>
       <Cell name="Inputs" is="small">{row.inputs.length ? row.inputs.map((input) => <span class="input" key={input.name} title={[input.description, input.required ? 'required' : 'optional'].filter(Boolean).join(' · ')}>{input.name}{input.required ? '' : <span class="quiet"> (optional)</span>}</span>) : null}</Cell>
       <Cell name="Steps" is="num">{row.steps || ''}</Cell>
-      <Cell name="Last run" is="nowrap">{last ? <a href={`/runs/${part(last.run_id)}`}><State status={last.status} of="run" /> <span class="quiet small"><When at={last.started_at} /></span></a> : <span class="quiet small">never</span>}</Cell>
+      <Cell name="Last run" is="nowrap">{'run_id' in last ? <a href={`/runs/${part(last.run_id)}`}><State status={last.status} of="run" /> <span class="quiet small"><When at={last.started_at} /></span></a> : last}</Cell>
     </tr>
   )
 }
@@ -63,24 +75,24 @@ export function Workflow({ name }: { name: string }): JSX.Element {
 }
 
 function Known({ name, tab, base }: { name: string; tab: string; base: string }): JSX.Element {
-  const saved = useResource(() => get<Saved>(`/api/workflows/${part(name)}`), name)
+  const saved = useResource(() => get<Saved>(`/api/workflows/${part(name)}`), name, ON_RETURN)
   const [isDeleting, setDeleting] = useState(false)
   return (
-    <Loaded from={saved}>
+    <Loaded from={saved} title={name}>
       {(found) => (
         <>
           <p class="crumbs"><a href="/workflows">Workflows</a> / {name}</p>
           <div class="bar between top">
-            <Title page={name}>{found.workflow.title || name} <span class="chip">{found.workflow.layer}</span></Title>
+            <Title page={name}>{plain(found.workflow.title || name)} <span class="chip">{found.workflow.layer}</span></Title>
             {found.workflow.layer === 'bundled' ? null : <button class="bad" onClick={() => setDeleting(true)}>Delete …</button>}
           </div>
           {isDeleting ? <Delete name={name} etag={found.etag} close={() => setDeleting(false)} /> : null}
-          <p class="lead">{found.workflow.description}</p>
+          <p class="lead">{plain(found.workflow.description)}</p>
           <nav class="tabs" aria-label="Parts of this workflow">
             {Object.entries(TABS).map(([key, word]) => <a href={key ? `${base}?tab=${key}` : base} aria-current={tab === key ? 'page' : undefined}>{word}</a>)}
           </nav>
           {tab === 'edit' ? null : <Problems problems={found.workflow.problems} />}
-          {tab === '' ? <Overview key={found.etag} saved={found} /> : null}
+          {tab === '' ? <Overview saved={found} /> : null}
           {tab === 'text' ? <Later key={found.etag} load={() => import('./text')} with={{ text: found.text, problems: found.workflow.problems }} /> : null}
           {tab === 'edit' ? <Later load={() => import('./editor')} with={{ name, saved: found, start: '', done: saved.reload }} /> : null}
           {tab === 'versions' ? <Versions name={name} restored={saved.reload} /> : null}
@@ -95,9 +107,8 @@ function Delete({ name, etag, close }: { name: string; etag: string; close: () =
   const action = useAction()
   const work = (): void => void action.run(async () => { await remove(`/api/workflows/${part(name)}`, { 'If-Match': etag }); announce(`${name} is deleted.`); close(); go('/workflows') })
   return (
-    <Dialog title={`Delete ${name}?`} close={close}>
+    <Dialog title={`Delete ${name}?`} close={close} error={action.error}>
       <p>Its file goes. Its runs and its versions stay: <code>stretto show {name} --versions</code> lists them, and a version can be restored. What starts it by itself fails from now on.</p>
-      {action.error ? <Failure error={action.error} /> : null}
       <p class="bar"><button class="bad" disabled={action.isBusy} onClick={work}>Delete the workflow</button><button onClick={close}>Keep it</button></p>
     </Dialog>
   )
@@ -145,7 +156,7 @@ function StartedBy({ name }: { name: string }): JSX.Element {
         return (
           <>
             {own.length ? (
-              <ul class="plain">{own.map((each) => <li key={each.name}><a href="/triggers">{each.name}</a> {each.kind === 'schedule' ? `${each.says} (${each.zone})` : each.kind === 'folder' ? `for each file that comes into ${each.folder}` : 'when its webhook is called'}{each.paused ? <span class="state warn" data-mark="‖"> paused</span> : each.next_at ? <span class="quiet small"> · next <time>{clock(each.next_at)}</time></span> : null}</li>)}</ul>
+              <ul class="plain">{own.map((each) => <li key={each.name}><a href="/triggers">{each.name}</a> {each.kind === 'schedule' ? `${each.says} (${each.zone})` : each.kind === 'folder' ? `for each file that comes into ${plain(each.folder ?? '')}` : 'when its webhook is called'}{each.paused ? <span class="state warn" data-mark="‖"> paused</span> : each.next_at ? <span class="quiet small"> · next <time>{clock(each.next_at)}</time></span> : null}</li>)}</ul>
             ) : <p class="quiet">Nothing starts it by itself.</p>}
             <p><a class="button" href={`/triggers?for=${part(name)}`}>Add a trigger</a></p>
           </>
@@ -159,9 +170,9 @@ export function Problems({ problems }: { problems: Problem[] }): JSX.Element | n
   if (!problems.length) return null
   const areWarnings = problems.every((problem) => /^RCP9/.test(problem.code))
   return (
-    <div class={`card ${areWarnings ? 'warning' : 'error'}`} role="status">
+    <div class={`card ${areWarnings ? 'warning' : 'error'}`}>
       <p><strong>{count(problems.length, areWarnings ? 'warning' : 'problem')}</strong></p>
-      <ul>{problems.map((problem) => <li><code>{problem.code}</code> {problem.line ? `line ${problem.line}: ` : ''}{problem.message}{problem.hint ? <span class="quiet"> · {problem.hint}</span> : null}</li>)}</ul>
+      <ul>{problems.map((problem) => <li><code>{problem.code}</code> {problem.line ? `line ${problem.line}: ` : ''}{plain(problem.message)}{problem.hint ? <span class="quiet"> · {plain(problem.hint)}</span> : null}</li>)}</ul>
     </div>
   )
 }
@@ -170,35 +181,40 @@ function RunIt({ saved }: { saved: Saved }): JSX.Element {
   const name = saved.workflow.name
   const action = useAction()
   const [values, setValues] = useState<Record<string, unknown>>({})
-  const [missing, setMissing] = useState<string[]>([])
-  const [plan, setPlan] = useState<DryRun>()
-  const [verdict, setVerdict] = useState<Outline>()
+  const [faults, setFaults] = useState<string[]>([])
+  const [tried, setTried] = useState<{ of: string; plan?: DryRun; verdict?: Outline }>({ of: '' })
+  const { plan, verdict } = tried.of === saved.etag ? tried : {} as typeof tried // of another text they would be untrue
   const path = `/api/workflows/${part(name)}/run`
-  const lacking = (): string[] => missingOf(saved.workflow.inputs, values)
+  const isReady = (): boolean => {
+    const found = faultsOf(saved.workflow.inputs, values)
+    setFaults(found)
+    return !found.length
+  }
   const start = (event: Event): void => {
     event.preventDefault()
-    const lack = lacking()
-    setMissing(lack)
-    if (lack.length) return
+    if (!isReady()) return
     void action.run(async () => {
       const { run_id } = await post<{ run_id: string }>(path, { inputs: values, wait: false }, { 'Idempotency-Key': crypto.randomUUID() })
       go(`/runs/${part(run_id)}`)
     })
   }
   const tryIt = (): void => {
-    const lack = lacking()
-    setMissing(lack)
-    if (!lack.length) void action.run(async () => setPlan(await post<DryRun>(path, { inputs: values, dry_run: true })))
+    if (isReady()) void action.run(async () => setTried({ of: saved.etag, plan: await post<DryRun>(path, { inputs: values, dry_run: true }) }))
   }
-  const validate = (): void => void action.run(async () => setVerdict(await post<Outline>('/api/recipes/outline', { recipe: saved.text, file: saved.workflow.file.split('/').at(-1) ?? '' })))
+  const validate = (): void =>
+    void action.run(async () => {
+      const found = await post<Outline>('/api/recipes/outline', { recipe: saved.text, file: saved.workflow.file.split('/').at(-1) ?? '' })
+      setTried({ of: saved.etag, verdict: found })
+      announce(`${count(found.problems.length, 'problem')} and ${count(found.warnings.length, 'warning')}.`)
+    })
   return (
     <form onSubmit={start} noValidate>
       <h2 class="first">Run it</h2>
       {saved.workflow.inputs.length ? <InputForm inputs={saved.workflow.inputs} values={values} change={setValues} /> : <p class="quiet">It takes no inputs.</p>}
-      {missing.length ? <div class="card error" role="alert"><p><strong>Still missing: {missing.join(', ')}.</strong></p></div> : null}
+      <Mend faults={faults} />
       {action.error ? <Failure error={action.error} next={<Faults error={action.error.details} />} /> : null}
       <p class="bar"><button class="main" disabled={action.isBusy || !saved.workflow.ok}>Run</button><button type="button" disabled={action.isBusy || !saved.workflow.ok} onClick={tryIt}>Dry run</button><button type="button" disabled={action.isBusy} onClick={validate}>Validate</button></p>
-      {verdict ? verdict.problems.length + verdict.warnings.length ? <Problems problems={[...verdict.problems, ...verdict.warnings]} /> : <p role="status"><span class="state good" data-mark="✓">No problems, and no warnings.</span></p> : null}
+      {verdict ? verdict.problems.length + verdict.warnings.length ? <Problems problems={[...verdict.problems, ...verdict.warnings]} /> : <p><span class="state good" data-mark="✓">No problems, and no warnings.</span></p> : null}
       {plan ? <><h2>Dry run</h2><DryRunView plan={plan} /></> : null}
     </form>
   )
@@ -237,21 +253,21 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
       {({ versions: all }) =>
         all.length ? (
           <>
-            {action.error ? <Failure error={action.error} /> : null}
+            {action.error && !asked ? <Failure error={action.error} /> : null}
             <List label="Versions" columns={[{ name: 'Version', hidden: true }, { name: 'When' }, { name: 'By' }, { name: 'Why' }, { name: 'What to do', hidden: true }]}>
               {[...all].reverse().map((each) => (
                 <tr key={each.version} role="row">
                   <Cell is="title nowrap">Version {each.version} {each.current ? <span class="chip">current</span> : null}</Cell>
                   <Cell name="When" is="nowrap"><When at={each.at} /></Cell>
                   <Cell name="By">{each.by || each.origin}</Cell>
-                  <Cell is="text">{each.why}</Cell>
+                  <Cell is="text">{plain(each.why)}</Cell>
                   <Cell is="right">{each.current ? '' : <span class="bar snug"><button class="tight" onClick={() => show(each.version)}>What changed since</button><button class="tight" disabled={action.isBusy} onClick={() => ask(each)}>Restore …</button></span>}</Cell>
                 </tr>
               ))}
             </List>
             {shown && !asked ? <><h2>Since version {shown.number}</h2>{shown.diff ? <Diff text={shown.diff} /> : <p class="quiet">Nothing: the file says the same.</p>}</> : null}
             {asked ? (
-              <Dialog title={`Restore version ${asked.version}?`} close={() => setAsked(undefined)}>
+              <Dialog title={`Restore version ${asked.version}?`} close={() => setAsked(undefined)} error={action.error}>
                 <p>The file will say again what it said then. What it says now stays as a version. This is what was changed since, and would be undone:</p>
                 {shown?.number === asked.version ? <Diff text={shown.diff || 'Nothing.'} /> : <p class="quiet">Loading …</p>}
                 <p class="bar"><button class="main" disabled={action.isBusy} onClick={() => restore(asked)}>Restore it</button><button onClick={() => setAsked(undefined)}>Cancel</button></p>
@@ -264,11 +280,12 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
 }
 
 function LastRuns({ name, most }: { name: string; most: number }): JSX.Element {
-  const runs = useResource(() => get<{ runs: RunRow[] }>(`/api/runs?workflow=${part(name)}&limit=${most}`), name, '*')
+  const runs = useResource(() => get<Lately>(`/api/runs?workflow=${part(name)}&limit=${most}`), name, '*')
   return (
     <Loaded from={runs}>
-      {({ runs: rows }) =>
+      {({ runs: rows, next }) =>
         rows.length ? (
+          <>
           <List label="Last runs" columns={[{ name: 'State' }, { name: 'Started' }, { name: 'Took', is: 'num' }, { name: 'By' }, { name: 'With' }]}>
             {rows.map((run) => (
               <tr key={run.run_id} role="row">
@@ -280,6 +297,8 @@ function LastRuns({ name, most }: { name: string; most: number }): JSX.Element {
               </tr>
             ))}
           </List>
+          {next ? <p><a href={`/runs?workflow=${part(name)}`}>All its runs</a></p> : null}
+          </>
         ) : <p class="quiet">It has not run yet.</p>}
     </Loaded>
   )
