@@ -71,6 +71,22 @@ WRITE = "{id: a, subagent: worker, prompt: x%s}"
             "{id: b, subagent: writer, prompt: x, depends_on: [a]}",
             "RCP203",
         ),
+        *(
+            (
+                f", merge_back: after c, merge_when: {name} == 1",
+                "{id: b, subagent: writer, prompt: x} | {id: c, subagent: writer, prompt: x, depends_on: [a, b]} | "
+                "{id: d, subagent: writer, prompt: x, output: {store_as: kept}}",
+                code,
+            )
+            for name, code in [
+                ("steps.a.output", ""),
+                ("steps.b.output", ""),
+                ("steps.c.output", ""),
+                ("steps.d.output", "RCP127"),
+                ("steps.d.status", "RCP127"),
+                ("kept", "RCP127"),
+            ]
+        ),
         ("", "{id: b, subagent: writer, prompt: '{{steps.a.diff.x}}'}", "RCP208"),
         ("", "{id: b, subagent: writer, prompt: '{{steps.a.files.x}}'}", "RCP208"),
         (
@@ -88,5 +104,5 @@ WRITE = "{id: a, subagent: worker, prompt: x%s}"
 def test_a_change_is_given_and_merged_only_where_there_is_one(
     keys: str, later: str, code: str
 ) -> None:
-    codes = [problem.code for problem in problems_of(flat(WRITE % keys, later))]
+    codes = [problem.code for problem in problems_of(flat(WRITE % keys, *later.split(" | ")))]
     assert codes == ([code] if code else [])

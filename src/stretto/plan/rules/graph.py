@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from stretto.plan.draft import Draft
-from stretto.plan.edges import Cause, Edges, cause_of
+from stretto.plan.edges import Cause, Edges, cause_of, referred_step, stored_names
 from stretto.recipe.model import Condition, Step, Switch
 from stretto.templates.template import Fault, Reference
 from stretto.text.short import did_you_mean, listed
@@ -217,17 +217,36 @@ def check_merge_order(draft: Draft, edges: Edges) -> None:
             hint = did_you_mean(step.merge_after, known) or f"its steps: {listed(known)}"
             message = f"'{step.merge_after}' is no step of this recipe"
             draft.problem_at(_MERGE_ORDER, at, message, hint)
-        elif not _waits_for(edges, step.merge_after, step):
+        elif not _waits_for(edges, step.merge_after, step.id):
             message = f"step '{step.merge_after}' does not wait for '{step.id}'"
             hint = f"give it depends_on: [{step.id}], or a prompt with {{{{steps.{step.id}.diff}}}}"
             draft.problem_at(_MERGE_ORDER, at, message, hint)
+        else:
+            _check_merge_condition(draft, edges, step, step.merge_after)
 
 
-def _waits_for(edges: Edges, later: StepId, step: Step) -> bool:
+def _check_merge_condition(draft: Draft, edges: Edges, step: Step, after: StepId) -> None:
+    """It is looked at once, when the step has ended that the merge comes after."""
+    stored = stored_names(draft)
+    for site in draft.by_id[step.id].later:
+        for reference in site.located:
+            named = referred_step(reference, stored, site)
+            if named not in draft.by_id or named in (None, step.id, after):
+                continue
+            if not _waits_for(edges, after, named):
+                message = (
+                    f"'{named}' may not have ended when the end of '{after}' decides the merge"
+                )
+                hint = f"name '{after}' or a step that '{after}' waits for"
+                fault = Fault(_MERGE_ORDER, message, hint, reference.offset, len(reference.text))
+                draft.problem_inside(site.at, site.parsed.text, fault)
+
+
+def _waits_for(edges: Edges, later: StepId, id: StepId) -> bool:
     waiting, seen = [later], set[StepId]()
     while waiting:
         for before in edges[waiting.pop()]:
-            if before == step.id:
+            if before == id:
                 return True
             if before not in seen:
                 seen.add(before)
