@@ -1,0 +1,27 @@
+import{c as e,i as t,p as n,u as r}from"./difference-DKOcvn-7.js";import{C as i,D as a,E as o,O as s,S as c,T as l,b as u,c as d,d as f,f as p,i as m,m as h,n as g,p as _,v,w as y,x as b,y as x}from"./index-DcjBDHCm.js";import S from"./editor-B4jekR02.js";var C={flat:`name: NAME
+description: What this workflow is for
+inputs:
+  - name: topic
+    required: true
+steps:
+  - id: first
+    subagent: researcher
+    prompt: "Find out about {{inputs.topic}}."
+`,wrapped:`workflow:
+  name: NAME
+  description: What this workflow is for
+  inputs:
+    - name: topic
+      required: true
+  steps:
+    - id: first
+      agent: researcher
+      input: "Find out about {{inputs.topic}}."
+`,structural:`name: NAME
+description: What this workflow is for
+steps:
+  - id: first
+    agent: worker
+    task: Say what is to be done here.
+    write_set: [notes]
+`},w={flat:`steps run side by side unless they depend on each other`,wrapped:`under workflow:, each step follows the one before it`,structural:`tasks with the files that each may write`},T=new Map;function E({name:e,done:n}){return e?t(D,{name:e,done:n}):t(O,{})}function D({name:e,done:r}){let i=u.value.get(`from`)??`flat`,a=d(async()=>T.get(e)??C[i]?.replace(`NAME`,e)??(await o(`/api/recipes/templates/${l(i)}`,{name:e})).recipe,`${e} ${i}`);return t(_,{from:a,children:i=>t(n,{children:[t(`p`,{class:`crumbs`,children:[t(`a`,{href:`/workflows`,children:`Workflows`}),` / new`]}),t(S,{name:e,saved:void 0,start:i,done:r})]})})}function O(){let r=d(()=>y(`/api/recipes/templates`),`templates`),[i,a]=e(``),[o,s]=e(`flat`),c=e=>{e.preventDefault(),x(`/workflows/${l(i)}?tab=edit&from=${l(o)}`)},u=(e,n)=>t(`li`,{children:t(`label`,{class:`choice`,children:[t(`input`,{type:`radio`,name:`from`,checked:o===e,onChange:()=>s(e)}),t(`span`,{children:[t(`strong`,{children:e}),t(`br`,{}),t(`span`,{class:`quiet small`,children:n})]})]})},e);return t(n,{children:[t(`p`,{class:`crumbs`,children:[t(`a`,{href:`/workflows`,children:`Workflows`}),` / new`]}),t(h,{page:`New workflow`,children:`New workflow`}),t(`div`,{class:`overview`,children:[t(`form`,{onSubmit:c,children:[t(`h2`,{class:`first`,children:`Write it`}),t(p,{label:`Its name`,note:`letters, digits, hyphens, underscores`,children:e=>t(`input`,{id:e,class:`wide`,value:i,required:!0,pattern:`[A-Za-z0-9][A-Za-z0-9_\\-]*`,onInput:e=>a(e.currentTarget.value)})}),t(`fieldset`,{children:[t(`legend`,{children:`From scratch`}),t(`ul`,{class:`plain`,children:Object.entries(w).map(([e,t])=>u(e,t))})]}),t(`fieldset`,{children:[t(`legend`,{children:`From a template`}),t(_,{from:r,children:({templates:e})=>t(`ul`,{class:`plain`,children:e.map(e=>u(e.template,e.description))})})]}),t(`p`,{class:`bar`,children:[t(`button`,{class:`main`,disabled:!i,children:`Open the editor`}),t(`span`,{class:`quiet small`,children:`Nothing is saved before you say so.`})]})]}),t(k,{})]})]})}function k(){let[n,r]=e(``),[i,a]=e(),s=v();return t(`section`,{"aria-label":`Draft`,children:[t(`form`,{onSubmit:e=>{e.preventDefault(),a(void 0),s.run(async()=>a((await o(`/api/drafts`,{words:n})).draft))},children:[t(`h2`,{class:`first`,children:`Say it in words`}),t(p,{label:`What is to be done`,note:`a model writes the recipe; you read it before anything runs`,children:e=>t(`textarea`,{id:e,value:n,placeholder:`First research Acme, then write a brief about it`,onInput:e=>r(e.currentTarget.value)})}),s.error?t(f,{error:s.error}):null,t(`p`,{children:t(`button`,{class:`main`,disabled:s.isBusy||!n.trim(),children:s.isBusy?`A model writes …`:`Draft it`})})]}),i?t(A,{draft:i,forget:()=>a(void 0)},i.id):null]})}function A({draft:n,forget:u}){let[d,h]=e(),[_,y]=e({}),[S,C]=e(``),w=v();r(()=>void w.run(async()=>{let e=await o(`/api/recipes/outline`,{recipe:n.recipe});h(e),C(e.workflow)}),[]);let E=m(d?.inputs??[],_),D=()=>void w.run(async()=>{if(E.length)throw new i(0,`inputs`,E.join(` `));let{run_id:e}=await o(`/api/runs`,{recipe:n.recipe,inputs:_,wait:!1},{"Idempotency-Key":crypto.randomUUID()});x(`/runs/${l(e)}`)}),O=()=>void w.run(async()=>{await a(`/api/workflows/${l(S)}`,{recipe:n.recipe,why:`drafted in ${n.id}`,emitted:!0},{"If-None-Match":`*`}),x(`/workflows/${l(S)}`)}),k=()=>{T.set(S,n.recipe),x(`/workflows/${l(S)}?tab=edit&from=draft`)},A=!n.problems.length&&n.recipe!==``;return t(`div`,{class:`card asking`,children:[t(`h3`,{children:[`A draft, in `,s(n.rounds,`round`),`. Nothing of it has run.`]}),n.to_read.length?t(`div`,{class:`card warning`,children:[t(`p`,{children:t(`strong`,{children:`Read this first:`})}),t(`ul`,{children:n.to_read.map(e=>t(`li`,{children:c(e)}))})]}):null,n.problems.length?t(`div`,{class:`card error`,children:[t(`p`,{children:t(`strong`,{children:`It cannot run like this:`})}),t(`ul`,{children:n.problems.map(e=>t(`li`,{children:[e.line?`line ${e.line}: `:``,c(e.message)]}))})]}):null,n.diagram?t(b,{is:`wide-lines`,label:`Diagram`,text:n.diagram}):null,t(b,{label:`Recipe`,text:n.recipe}),d&&A?t(g,{inputs:d.inputs,values:_,change:y}):null,w.error?t(f,{error:w.error,next:w.error.kind===`changed`?t(`p`,{children:`There is a workflow of this name already: choose another one.`}):null}):null,t(p,{label:`Name`,children:e=>t(`input`,{id:e,value:S,onInput:e=>C(e.currentTarget.value)})}),t(`p`,{class:`bar`,children:[t(`button`,{class:`main`,disabled:w.isBusy||!A,onClick:D,children:`Approve and run`}),t(`button`,{disabled:w.isBusy||!A||!S,onClick:O,children:`Save it`}),t(`button`,{disabled:!S,onClick:k,children:`Open in the editor`}),t(`button`,{onClick:u,children:`Discard`})]})]})}export{E as default};
