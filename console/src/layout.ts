@@ -29,6 +29,8 @@ export interface Layout {
 const GAP_X = 24
 const GAP_Y = 44
 const GAP_ROW = 12 // between the rows of one layer
+const BESIDE = 8 // how far from a box an edge runs past it: those that leave it at the right, those that come to it at the left
+const PAST = 18 // how far from a layer an edge runs past all of it
 const SWEEPS = 6
 
 // `most`: a layer that is wider goes on in a row below, so that the graph fits its box.
@@ -40,8 +42,8 @@ export function layOut(nodes: Node[], edges: Edge[], most = Infinity): Layout {
   const placed = placeLayers(layers, most)
   const paths = links.map((link) => {
     const [from, to] = [depths.get(link.from)!, depths.get(link.to)!]
-    const side = to - from > 1 ? Math.max(...placed.rights.slice(from, to + 1)) + GAP_X / 2 : undefined
-    return { ...link, d: pathOf(placed.nodes, link, side) }
+    const side = to - from > 1 ? Math.max(...placed.rights.slice(from, to + 1)) + PAST : undefined
+    return { ...link, d: pathOf(placed, link, [placed.ends[from]!, placed.starts[to]!], side) }
   })
   return { width: placed.width, height: placed.height, nodes: placed.nodes, paths }
 }
@@ -95,7 +97,9 @@ interface PlacedLayers {
   width: number
   height: number
   nodes: Map<string, Placed>
-  rights: number[] // where each layer ends
+  rights: number[] // where each layer ends at the right,
+  starts: number[] // where it begins above,
+  ends: number[] // and where it ends below
 }
 
 function placeLayers(layers: Node[][], most: number): PlacedLayers {
@@ -103,10 +107,13 @@ function placeLayers(layers: Node[][], most: number): PlacedLayers {
   const width = Math.max(0, ...rowsOf.flat().map(widthOf))
   const nodes = new Map<string, Placed>()
   const rights = rowsOf.map((rows) => (width + Math.max(...rows.map(widthOf))) / 2)
+  const [starts, ends]: [number[], number[]] = [[], []]
   let y = 0
   for (const rows of rowsOf) {
+    starts.push(y)
+    const left = (width - widthOf(rows[0]!)) / 2
     for (const row of rows) {
-      let x = (width - widthOf(row)) / 2
+      let x = left
       const height = Math.max(...row.map((node) => node.height))
       for (const node of row) {
         nodes.set(node.id, { x, y: y + (height - node.height) / 2, width: node.width, height: node.height })
@@ -114,41 +121,54 @@ function placeLayers(layers: Node[][], most: number): PlacedLayers {
       }
       y += height + GAP_ROW
     }
+    ends.push(y - GAP_ROW)
     y += GAP_Y - GAP_ROW
   }
-  return { width, height: Math.max(0, y - GAP_Y), nodes, rights }
+  return { width, height: Math.max(0, y - GAP_Y), nodes, rights, starts, ends }
 }
 
 function widthOf(row: Node[]): number {
   return row.reduce((sum, node) => sum + node.width + GAP_X, -GAP_X)
 }
 
+// The rows of a layer. Where there are several, all its boxes are as wide as the widest, so that they stand in columns
+// and edges can run down between these.
 function broken(layer: Node[], most: number): Node[][] {
-  const rows: Node[][] = [[]]
-  let width = 0
-  for (const node of layer) {
-    if (width && width + node.width > most) {
-      rows.push([])
-      width = 0
-    }
-    rows.at(-1)!.push(node)
-    width += node.width + GAP_X
-  }
-  return rows
+  if (widthOf(layer) <= most) return [layer]
+  const width = Math.max(...layer.map((node) => node.width))
+  const columns = Math.max(1, Math.floor((most + GAP_X) / (width + GAP_X)))
+  const rows = Array.from({ length: Math.ceil(layer.length / columns) }, (_, row) => layer.slice(row * columns, (row + 1) * columns))
+  return rows.map((row) => row.map((node) => ({ ...node, width })))
 }
 
-// `side`: where an edge that passes by other layers runs down, so that it is not hidden behind their boxes.
-function pathOf(nodes: Map<string, Placed>, edge: Edge, side: number | undefined): string {
+// An edge is never hidden behind a box, where it would seem to come from there: it goes from below its first box to above
+// its second. Past other rows of a layer it runs beside the column (`end`, `start`: of the layers), and past whole layers
+// at their `side`.
+function pathOf({ nodes }: PlacedLayers, edge: Edge, [end, start]: [number, number], side: number | undefined): string {
   const [from, to] = [nodes.get(edge.from)!, nodes.get(edge.to)!]
-  if (side !== undefined) {
-    const [x1, x2] = [round(from.x + from.width), round(to.x + to.width)]
-    const [y1, y2] = [round(from.y + from.height / 2), round(to.y + to.height / 2)]
-    return `M${x1} ${y1}C${side} ${y1} ${side} ${y1} ${side} ${y1 + 36}L${side} ${y2 - 36}C${side} ${y2} ${side} ${y2} ${x2} ${y2}`
-  }
-  const [x1, y1] = [round(from.x + from.width / 2), round(from.y + from.height)]
-  const [x2, y2] = [round(to.x + to.width / 2), round(to.y)]
-  const bend = round(Math.max(16, (y2 - y1) / 2))
-  return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`
+  const isAbove = from.y + from.height < end - GAP_ROW
+  const isBelow = to.y > start + GAP_ROW
+  const right = from.x + from.width
+  const x1 = isAbove ? right + BESIDE : from.x + from.width / 2
+  const x2 = isBelow ? to.x - BESIDE : to.x + to.width / 2
+  const [y1, y2] = [isAbove ? end : from.y + from.height, isBelow ? start : to.y]
+  const middle1 = from.y + from.height / 2
+  const middle2 = to.y + to.height / 2
+  return [
+    isAbove ? path('M', right, middle1) + path('Q', x1, middle1, x1, middle1 + BESIDE) + path('L', x1, y1) : path('M', x1, y1),
+    side === undefined ? curve(x1, y1, x2, y2) : curve(x1, y1, side, y1 + GAP_Y) + path('L', side, y2 - GAP_Y) + curve(side, y2 - GAP_Y, x2, y2),
+    isBelow ? path('L', x2, middle2 - BESIDE) + path('Q', x2, middle2, to.x, middle2) : '',
+  ].join('')
+}
+
+// From above to below.
+function curve(x1: number, y1: number, x2: number, y2: number): string {
+  const bend = Math.max(16, (y2 - y1) / 2)
+  return path('C', x1, y1 + bend, x2, y2 - bend, x2, y2)
+}
+
+function path(letter: string, ...places: number[]): string {
+  return letter + places.map(round).join(' ')
 }
 
 function groupBy<T>(all: T[], key: (one: T) => string): Map<string, T[]> {

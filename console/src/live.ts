@@ -1,6 +1,7 @@
 // One stream of changes for the whole browser. In: the server's stream. Out: calls to whoever watches a run, and the words of steps.
 // One tab holds the stream (Web Locks) and tells the others (BroadcastChannel); when it closes, the next tab takes over where it stood.
 import { signal } from '@preact/signals'
+import { moment, now } from './words'
 
 export interface Change {
   run_id: string
@@ -35,6 +36,13 @@ export type Connection = 'connecting' | 'live' | 'lost'
 export const connection = signal<Connection>('connecting')
 export const lastHeard = signal(0) // when the stream last said anything, in milliseconds
 export const lastChange = signal(0) // when it last named a run that has changed
+
+// What was loaded tells of the events before it. `times`: by the clock of the server.
+export function noteEvents(times: (string | number | null)[]): void {
+  const ahead = now() - Date.now()
+  const latest = Math.max(0, ...times.map((at) => (moment(at)?.getTime() ?? 0) - ahead))
+  if (latest > lastChange.value) lastChange.value = Math.min(latest, Date.now())
+}
 
 const RETRY_MS = [500, 1000, 2000, 5000]
 const SETTLE_MS = 60 // pages that open together are one change of the stream

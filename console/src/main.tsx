@@ -171,7 +171,7 @@ function Freshness(): JSX.Element {
   return (
     <p class="freshness small">
       <span class={`state ${isStale ? 'bad' : connection.value === 'live' ? 'good' : 'idle'}`} data-mark="●">{word}</span>
-      <span class="quiet">{lastChange.value ? `last event ${ago(lastChange.value / 1000, now)}` : 'no change yet'}</span>
+      <span class="quiet">{lastChange.value ? `last event ${ago(lastChange.value / 1000, now)}` : 'no event yet'}</span>
     </p>
   )
 }

@@ -5,9 +5,18 @@ import { useState } from 'preact/hooks'
 
 // Escape sequences and the characters that reorder text say nothing to a browser and hide things from a reader.
 const CONTROLS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g
+// Characters that nobody sees, but a model reads. Not the joiners between letters that are not Latin: Persian, Hindi and
+// families of emoji are written with them.
+const UNSEEN = /(?:[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|(?<![^\0-\u05ff])[\u200c\u200d]|[\u200c\u200d](?![^\0-\u05ff]))+/gu
 
 export function plain(text: string): string {
-  return text.replace(CONTROLS, '')
+  return text.replace(CONTROLS, '').replace(UNSEEN, standIn)
+}
+
+// Whoever reads a prompt that is to be approved must know that there is more in it than can be read.
+function standIn(hidden: string): string {
+  const many = [...hidden].length
+  return many < 3 ? '\ufffd'.repeat(many) : `[${many} hidden characters]`
 }
 
 const AT_ONCE = 50_000 // letters of one text: a browser stands still over some megabytes
@@ -113,7 +122,7 @@ function table([head, , ...rows]: string[]): JSX.Element {
 }
 
 // One expression a kind, none of them nested: the time is linear in the text.
-const INLINE = /`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|\*([^*\s][^*\n]{0,2000})\*|(!?)\[([^\]\n]{0,500})\]\(([^()\s]{1,2000})\)/g
+const INLINE = /\\([!-/:-@[-`{-~])|`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|\*([^*\s][^*\n]{0,2000})\*|(!?)\[([^\]\n]{0,500})\]\(([^()\s]{1,2000})\)/g
 
 function inline(text: string): ComponentChildren[] {
   const made: ComponentChildren[] = []
@@ -121,8 +130,9 @@ function inline(text: string): ComponentChildren[] {
   for (const found of text.matchAll(INLINE)) {
     made.push(text.slice(last, found.index))
     last = found.index + found[0].length
-    const [whole, code, strong, emphasis, image, label, address] = found
-    if (code !== undefined) made.push(<code>{code}</code>)
+    const [whole, escaped, code, strong, emphasis, image, label, address] = found
+    if (escaped !== undefined) made.push(escaped) // a mark that its writer does not mean as one
+    else if (code !== undefined) made.push(<code>{code}</code>)
     else if (strong !== undefined) made.push(<strong>{strong}</strong>)
     else if (emphasis !== undefined) made.push(<em>{emphasis}</em>)
     else if (image) made.push(`[image: ${label || 'without a name'}]`)

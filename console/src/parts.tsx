@@ -161,8 +161,9 @@ export function Field({ label, note, children }: { label: string; note?: string;
 }
 
 export function Diff({ text }: { text: string }): JSX.Element {
-  const rows = text.split('\n').map((line) => {
-    const kind = line.startsWith('+') && !line.startsWith('+++') ? 'add' : line.startsWith('-') && !line.startsWith('---') ? 'del' : ''
+  // What git calls the content of a file says nothing to a person.
+  const rows = text.replace(/\n$/, '').split('\n').filter((line) => !/^index [0-9a-f]{7,}\.\.[0-9a-f]{7,}/.test(line)).map((line) => {
+    const kind = /^(diff --git |\+\+\+ |--- )/.test(line) ? 'file' : line.startsWith('+') ? 'add' : line.startsWith('-') ? 'del' : ''
     return <div class={kind}>{line || ' '}</div>
   })
   return <pre tabIndex={0} aria-label="Changes">{rows}</pre>

@@ -1,6 +1,7 @@
 // A run as a page shows it, kept up to date by what changes in it. In: its id. Out: the run; steps that have not changed keep their identity.
 import { useRef } from 'preact/hooks'
 import { get, part } from './api'
+import { noteEvents } from './live'
 import { type Resource, useResource } from './resource'
 import type { RunAnswer, RunChanges } from './types'
 
@@ -10,6 +11,7 @@ export function useRun(id: string): Resource<RunAnswer> {
     const before = known.current
     const path = `/api/runs/${part(id)}`
     const run = before?.run_id === id ? merged(before, await get<RunChanges>(`${path}/changes?after=${before.cursor}`)) : await get<RunAnswer>(path)
+    noteEvents([run.started_at, run.ended_at, ...Object.values(run.steps).flatMap((step) => [step.started_at, step.ended_at])])
     return (known.current = run)
   }
   return useResource(load, id, id)

@@ -82,6 +82,11 @@ export function glance(text: string, most: number): string {
   return shortened(text.slice(0, 20 * most).replace(/^\s*(?:[#>]+|[-*+]|\d+[.)])\s+/gm, '').replace(/[*`]+|^\s*[-=|]{3,}\s*$/gm, '').replace(/\s+/g, ' ').trim(), most)
 }
 
+// What stands below each other, as an error with its points, in one line.
+export function oneLine(text: string): string {
+  return text.trim().replace(/:\s+[-*]\s+/g, ': ').replace(/[.;]?\s*\n\s*[-*]\s+/g, '; ').replace(/\s+/g, ' ')
+}
+
 export function count(many: number, noun: string): string {
   return `${many.toLocaleString('en')} ${noun}${many === 1 ? '' : 's'}`
 }

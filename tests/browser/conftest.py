@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from support.served import Served, served
 
@@ -35,6 +35,10 @@ steps:
   - {id: second, subagent: researcher, depends_on: [first], prompt: "{{steps.first.output}}"}
 """
 
+
+# A busy machine is slow, and no test is about how slow.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
 
 # A page is the same document by day and by night; only these rules look at its colours.
 COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
@@ -92,6 +96,7 @@ def opened_site(
     saved = {"gated": GATED, "slow": SLOW, **(recipes or {})}
     with served(folder, saved, {"STRETTO_MODEL": f"scripted:{file}", **(environ or {})}) as at:
         session = browser.new_context(viewport={"width": 1280, "height": 900})
+        session.set_default_timeout(PATIENCE)
         site = Site(at, session)
         session.on(
             "request",

@@ -1,9 +1,11 @@
 """The console's modules without a page, by Node: what is completed where, merged texts, folded graphs."""
 
+import itertools
 import json
+import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ import {{ createInterface }} from 'node:readline'
 import {{ offersAt, spotAt }} from '{SOURCE}/completion.ts'
 import {{ merged }} from '{SOURCE}/difference.ts'
 import {{ folded }} from '{SOURCE}/folding.ts'
+import {{ layOut }} from '{SOURCE}/layout.ts'
 const calls = {{
   complete: ({{ text, row, column, schema, names }}) => {{
     const spot = spotAt(text.split('\\n'), row, column)
@@ -27,6 +30,10 @@ const calls = {{
   }},
   merge: ({{ base, mine, theirs }}) => merged(base, mine, theirs),
   fold: ({{ steps }}) => folded(steps, (step) => step.kind),
+  lay: ({{ nodes, edges, most }}) => {{
+    const {{ nodes: placed, paths }} = layOut(nodes, edges, most)
+    return {{ boxes: Object.fromEntries(placed), paths }}
+  }},
 }}
 for await (const line of createInterface({{ input: process.stdin }})) {{
   const {{ call, ...given }} = JSON.parse(line)
@@ -195,3 +202,50 @@ def test_a_row_and_a_fan_of_a_thousand_steps_are_a_few_boxes(ask: Ask) -> None:
     fan = [{"id": f"f{n}", "kind": "x", "needs": ["r499"]} for n in range(500)]
     boxes = ask("fold", steps=[*row, *fan])
     assert [box["many"] for box in boxes] == [500, 500]
+
+
+def along(path: str) -> Iterator[tuple[float, float]]:
+    """Points on a path of SVG, close to each other."""
+    at = (0.0, 0.0)
+    for letter, numbers in re.findall(r"([MLCQ])([^MLCQ]*)", path):
+        flat = [float(each) for each in numbers.split()]
+        way = [at, *zip(flat[::2], flat[1::2], strict=True)]
+        for part in range(0 if letter == "M" else 41):
+            yield on_curve(way, part / 40)
+        at = way[-1]
+
+
+def on_curve(way: list[tuple[float, float]], share: float) -> tuple[float, float]:
+    """By de Casteljau."""
+    while len(way) > 1:
+        way = [
+            (a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]))
+            for a, b in itertools.pairwise(way)
+        ]
+    return way[0]
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    widths=st.lists(st.integers(80, 260), min_size=2, max_size=24),
+    links=st.lists(st.tuples(st.integers(0, 23), st.integers(0, 23)), max_size=40),
+    most=st.integers(240, 900),
+)
+def test_no_edge_is_drawn_behind_the_box_of_another_step(
+    ask: Ask, widths: list[int], links: list[tuple[int, int]], most: int
+) -> None:
+    nodes = [{"id": str(n), "width": wide, "height": 46} for n, wide in enumerate(widths)]
+    edges = [{"from": str(a), "to": str(b)} for a, b in set(links) if a < b < len(widths)]
+    drawn = ask("lay", nodes=nodes, edges=edges, most=most)
+    for path in drawn["paths"]:
+        others = [box for id, box in drawn["boxes"].items() if id not in (path["from"], path["to"])]
+        for x, y in along(path["d"]):
+            hidden = [
+                box
+                for box in others
+                if box["x"] + 1 < x < box["x"] + box["width"] - 1
+                and box["y"] + 1 < y < box["y"] + box["height"] - 1
+            ]
+            assert not hidden, (path, hidden)

@@ -10,7 +10,7 @@ import { useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { useRun } from '../run_state'
 import { type RunAnswer, stepsOf } from '../types'
-import { clock, count, dollars, duration, now, shortened, shortId, toneOf } from '../words'
+import { clock, count, dollars, duration, now, oneLine, shortened, shortId, toneOf } from '../words'
 import { Events } from './events'
 import { RunActions } from './run_actions'
 import { StepCard } from './step'
@@ -106,7 +106,7 @@ function Standing({ view, chosen }: { view: RunAnswer; chosen: string | null }):
   const isChosen = chosen === asked && !query.value.get('tab')
   return (
     <p class={`standing ${toneOf(asked || view.status === 'waiting' ? 'awaiting approval' : view.status)}`} aria-live="off">
-      {plain(view.standing.says ? `${view.standing.says}` : view.summary)}
+      {plain(oneLine(view.standing.says || view.summary))}
       {view.standing.at ? <Until at={view.standing.at} /> : null}
       {view.standing.says ? '.' : ''}
       {asked && !isChosen ? <> <a href={`/runs/${part(view.run_id)}?step=${part(asked)}`}>Decide</a></> : null}

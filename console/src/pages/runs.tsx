@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { get, part } from '../api'
+import { noteEvents } from '../live'
 import { plain } from '../markdown'
 import { Cell, Empty, List, Loaded, StartedBy, State, Title, When } from '../parts'
 import { useResource } from '../resource'
@@ -46,6 +47,7 @@ async function firstPages(asked: URLSearchParams, many: number): Promise<Page> {
     const { runs, next } = await get<Page>(`/api/runs?${asked}&cursor=${part(page.next)}`)
     page = { runs: [...page.runs, ...runs], next }
   }
+  noteEvents(page.runs.flatMap((run) => [run.started_at, run.ended_at]))
   return page
 }
 

@@ -7,7 +7,7 @@ import { announce, Diff, Failure, Facts, Loaded, State, Tallies, Until, useActio
 import { type Resource, useResource } from '../resource'
 import { useSpoken, withSpoken } from '../spoken'
 import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
-import { count, dollars, duration, glance, moment, shortened, toneOf, tokens } from '../words'
+import { count, dollars, duration, glance, moment, oneLine, shortened, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
 import { follow } from './run_actions'
 import { Transcript } from './transcript'
@@ -170,7 +170,7 @@ function Validation({ detail }: { detail: StepDetail }): JSX.Element | null {
   return (
     <>
       <h3>Validation</h3>
-      {rejected.length ? <ul>{rejected.map((entry, number) => <li key={number}><span class="state bad" data-mark="✗">{[entry.part, `attempt ${entry.attempt}`].filter(Boolean).join(', ')}</span> {plain(entry.text)}</li>)}</ul> : null}
+      {rejected.length ? <ul>{rejected.map((entry, number) => <li key={number}><span class="state bad" data-mark="✗">{[entry.part, `attempt ${entry.attempt}`].filter(Boolean).join(', ')}</span> {plain(oneLine(entry.text))}</li>)}</ul> : null}
       {detail.validation === null ? null : <Value value={detail.validation} />}
     </>
   )

@@ -5,7 +5,7 @@ import { part } from '../api'
 import { plain } from '../markdown'
 import { Failure, State, Tallies, Until, useAction } from '../parts'
 import type { RunAnswer, StepRow } from '../types'
-import { count, duration, glance, shortened, toneOf, tokens } from '../words'
+import { count, duration, glance, oneLine, shortened, toneOf, tokens } from '../words'
 import { follow } from './run_actions'
 
 const FIRST = ['failed', 'awaiting approval', 'overdue', 'running', 'retrying', 'merging', 'interrupted']
@@ -71,11 +71,11 @@ function Row({ run, step, isChosen }: { run: string; step: StepRow; isChosen: bo
       <tr>
         <td><a href={`/runs/${part(run)}?step=${part(step.id)}`}>{step.id}</a></td>
         <td class="nowrap"><State status={step.status} /></td>
-        <td class="agent quiet">{step.agent || step.kind}</td>
+        <td class="agent quiet" title={step.agent}>{step.agent || step.kind}</td>
         <td class="num nowrap">{duration(step.duration_seconds)}</td>
         <td class="num">{spent ? spent.toLocaleString('en') : ''}</td>
       </tr>
-      {step.why || notes ? <tr class="why"><td colSpan={5} class="small quiet">{[plain(shortened(step.why, LONGEST)), notes].filter(Boolean).join(' · ')}<Until at={step.whyAt} /></td></tr> : null}
+      {step.why || notes ? <tr class="why"><td colSpan={5} class="small quiet">{[plain(shortened(oneLine(step.why), LONGEST)), notes].filter(Boolean).join(' · ')}<Until at={step.whyAt} /></td></tr> : null}
     </tbody>
   )
 }

@@ -6,6 +6,7 @@ import { type DryRun, DryRunView } from '../dry_run'
 import { Graph, type GraphStep } from '../graph'
 import { faultsOf, InputForm, Mend } from '../inputs'
 import { Later } from '../later'
+import { noteEvents } from '../live'
 import { plain } from '../markdown'
 import { announce, Cell, Dialog, Diff, Empty, Failure, List, Loaded, StartedBy as By, State, Title, useAction, When } from '../parts'
 import { ON_RETURN, useResource } from '../resource'
@@ -23,7 +24,7 @@ export function Workflows(): JSX.Element {
 
 function All(): JSX.Element {
   const all = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'workflows', ON_RETURN)
-  const runs = useResource(() => get<Lately>(`/api/runs?limit=${LATELY}`), 'last runs', '*')
+  const runs = useResource(() => lately(), 'last runs', '*')
   const last = new Map([...(runs.value?.runs ?? [])].reverse().map((run) => [run.workflow, run]))
   return (
     <>
@@ -39,6 +40,12 @@ function All(): JSX.Element {
       </Loaded>
     </>
   )
+}
+
+async function lately(): Promise<Lately> {
+  const found = await get<Lately>(`/api/runs?limit=${LATELY}`)
+  noteEvents(found.runs.flatMap((run) => [run.started_at, run.ended_at]))
+  return found
 }
 
 interface Lately {
