@@ -469,15 +469,7 @@ def run(
 
     Raises InvalidUsage inside a running event loop, which it would stop: use `Stretto.start` there.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        hint = (
-            "async with stretto.Stretto() as w: run = await w.start(…); report = await run.report()"
-        )
-        raise InvalidUsage("stretto.run cannot be used inside a running event loop", hint=hint)
+    _check_no_loop()
 
     async def start() -> "RunReport":
         stretto = Stretto(
@@ -496,3 +488,12 @@ def run(
             return await started.report()
 
     return asyncio.run(start())
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    hint = "async with stretto.Stretto() as w: run = await w.start(…); report = await run.report()"
+    raise InvalidUsage("stretto.run cannot be used inside a running event loop", hint=hint)
