@@ -65,6 +65,15 @@ def test_a_pipe_that_hides_a_failed_test_verifies_nothing(tmp_path: Path, kind: 
     assert found.evidence.startswith(said)
 
 
+@pytest.mark.parametrize("kind", ["command", "ci"])
+def test_a_pipe_that_hides_a_missing_program_verifies_nothing(tmp_path: Path, kind: str) -> None:
+    found = check(tmp_path, f"{kind}:pytst -q | tail -1")
+    assert not found.is_met
+    assert found.evidence.startswith("exit code 0, but a part of it did not run: ")
+    # A script may get by without a part of itself, if its tests ran.
+    assert check(tmp_path, f"{kind}:nvm use 20; echo '3 passed in 0.1s'").is_met
+
+
 @pytest.mark.skipif(not Path("/usr/bin/npm").exists(), reason="there is no npm here")
 def test_a_project_whose_test_program_finds_none_is_not_met(tmp_path: Path) -> None:
     script = {"test": "echo 'No tests found, exiting with code 0'"}

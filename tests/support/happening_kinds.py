@@ -129,6 +129,8 @@ FAILED_TESTS = (
     ("go", "--- FAIL: TestA (0.00s)"),
     ("jest", "Tests:       1 failed, 2 passed, 3 total"),
     ("make", "make: *** [Makefile:3: test] Error 1"),
+    ("playwright", "  1 failed\\n    a.spec.ts:3:5 › has title\\n  2 passed (3.2s)"),
+    ("bun", " 2 pass\\n 1 fail\\nRan 3 tests across 1 files."),
 )
 SKIPPED_TESTS = (
     ("unittest", "Ran 3 tests in 0.000s\\n\\nOK (skipped=3)"),
@@ -271,5 +273,9 @@ KINDS = (
     # commands whose exit code says nothing
     *(_script(f"a pipe that hides a failed test: {name}", _run(f'printf -- "{said}" | tail -5'), "{}", "a test failed") for name, said in FAILED_TESTS),
     *(_script(f"a command all of whose tests were skipped: {name}", _run(f'printf "{said}"'), "{}", "no test ran") for name, said in SKIPPED_TESTS),
+    *(_script(f"a pipe that hides what did not run: {name}", _run(command), "{}", "did not run") for name, command in (
+        ("a program", "pytst -q | tail -3; echo done"), ("a script", "./no.sh | cat; echo done"), ("a module", "python3 -m pytst 2>&1 | tail -1"),
+    )),
+    _script("a validator that hides what did not run", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'pytst -q | cat'}}}]\n", "default: x", "did not run"),
     _script("a validator that hides a failed test", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo 1 failed in 0.1s | cat'}}}]\n", "default: x", "a test failed"),
 )  # fmt: skip

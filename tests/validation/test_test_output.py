@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from stretto.validation.test_output import why_failed, why_untested
+from stretto.validation.test_output import why_failed, why_not_run, why_untested
 
 UNTESTED = {
     "pytest": "============ test session starts ============\ncollected 0 items\n\n=========== no tests ran in 0.01s ===========",
@@ -52,6 +52,28 @@ UNTESTED = {
     "dotnet, all skipped": "Skipped!  - Failed:     0, Passed:     0, Skipped:     2, Total:     2, Duration: 1 ms",
     "node, all skipped": "# tests 2\n# suites 0\n# pass 0\n# fail 0\n# cancelled 0\n# skipped 2",
     "TAP, all skipped": "1..2\nok 1 - a # SKIP no network\nok 2 - b # skip",
+    "playwright": "Error: No tests found",
+    "bun": 'error: 0 test files matching **{.test,.spec}.{js,ts} in --cwd="/m"',
+    "cucumber": "0 scenarios\n0 steps\n0m00.000s",
+    "googletest": "[==========] Running 0 tests from 0 test suites.\n[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.",
+    "catch2": "No test cases matched 'foo'",
+    "doctest": "[doctest] test cases: 0 | 0 passed | 0 failed | 0 skipped",
+    "sbt": "[info] No tests were executed.",
+    "bazel, none chosen": "Executed 0 out of 0 tests: 0 tests pass.",
+    "jasmine": "0 specs, 0 failures\nIncomplete: No specs found",
+    "nunit": "Test Count: 0, Passed: 0, Failed: 0, Warnings: 0",
+    "behave": "0 features passed, 0 failed, 0 skipped\n0 scenarios passed, 0 failed, 0 skipped",
+    "testthat": "[ FAIL 0 | WARN 0 | SKIP 0 | PASS 0 ]",
+    "busted": "0 successes / 0 failures / 0 errors / 0 pending : 0.0 seconds",
+    "cypress": "Can't run because no spec files were found.\nNo specs found.",
+    "boost": "Running 0 test cases...\n\n*** No errors detected",
+    "unity": "-----------------------\n0 Tests 0 Failures 0 Ignored\nOK",
+    "check": "100%: Checks: 0, Failures: 0, Errors: 0",
+    "zig": "All 0 tests passed.",
+    "nx": " NX   No tasks were run",
+    "turbo": " Tasks:    0 successful, 0 total",
+    "lerna": "lerna info No packages found with the lifecycle script 'test'",
+    "pnpm": 'None of the selected packages has a "test" script',
     "go -v, all skipped": "=== RUN   TestA\n    a_test.go:5: no network\n--- SKIP: TestA (0.00s)\nPASS\nok  \tm/a\t0.002s",
 }
 TESTED = {
@@ -78,6 +100,13 @@ TESTED = {
     "TAP with a skip": "1..2\nok 1 - a\nok 2 - b # SKIP",
     "go -v with a skip": "--- SKIP: TestA (0.00s)\n--- PASS: TestB (0.00s)\nPASS\nok  \tm/a\t0.002s",
     "pytest, expected failures": "2 xfailed in 0.1s",
+    "googletest": "[==========] Running 3 tests from 1 test suite.\n[  PASSED  ] 3 tests.",
+    "cucumber": "3 scenarios (3 passed)\n9 steps (9 passed)",
+    "testthat": "[ FAIL 0 | WARN 0 | SKIP 0 | PASS 2 ]",
+    "catch2": "All tests passed (3 assertions in 1 test case)",
+    "jasmine": "3 specs, 0 failures",
+    "xctest": "Executed 3 tests, with 0 failures (0 unexpected) in 0.1 seconds",
+    "nunit": "Test Count: 3, Passed: 3, Failed: 0, Warnings: 0",
 }  # fmt: skip
 
 
@@ -94,12 +123,27 @@ def test_what_ran_a_test_or_none_at_all_is_not_doubted(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["x" * 100, "=", "1 tests", "0 " * 50, " \n", "summary ", "1,", "ok ", "no test "]
+    "line",
+    [
+        "x" * 100,
+        "x: ",
+        "1 test, ",
+        "sh: 1: ",
+        "=",
+        "1 tests",
+        "0 " * 50,
+        " \n",
+        "summary ",
+        "1,",
+        "ok ",
+        "no test ",
+    ],
 )
 def test_megabytes_are_read_in_no_time(line: str) -> None:
     began = time.process_time()
-    why_untested(line * (4_000_000 // len(line)))
-    assert time.process_time() - began < 2.0
+    for asks in (why_untested, why_failed, why_not_run):
+        asks(line * (4_000_000 // len(line)))
+    assert time.process_time() - began < 3.0
 
 
 # Exit code 0 all the same, behind `| tee log`, `| tail -3`, `; true` or `make -i`.
@@ -124,6 +168,37 @@ FAILED = {
     "TAP": "1..2\nok 1 - a\nnot ok 2 - b",
     "ctest": "67% tests passed, 1 tests failed out of 3",
     "make": "make: *** [Makefile:3: test] Error 1",
+    "playwright": "Running 3 tests using 1 worker\n  1 failed\n    a.spec.ts:3:5 › has title\n  2 passed (3.2s)",
+    "gradle": "3 tests completed, 1 failed\n\nFAILURE: Build failed with an exception.",
+    "sbt": "[info] *** 1 TEST FAILED ***\n[error] Failed: Total 3, Failed 1, Errors 0, Passed 2",
+    "bazel": "Executed 1 out of 1 test: 1 fails locally.",
+    "xctest": "Executed 3 tests, with 1 failure (0 unexpected) in 0.1 (0.1) seconds",
+    "phpunit, errors": "ERRORS!\nTests: 3, Assertions: 2, Errors: 1.",
+    "jasmine": "3 specs, 1 failure",
+    "cucumber": "3 scenarios (1 failed, 2 passed)",
+    "nextest": "     Summary [   0.1s] 3 tests run: 2 passed, 1 failed, 0 skipped",
+    "tox": "  py311: FAIL code 1 (0.50 seconds)\n  evaluation failed :( (0.52 seconds)",
+    "ava": "  1 test failed",
+    "ginkgo": "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
+    "karma": "Chrome 1: Executed 3 of 3 (1 FAILED) (0.01 secs)",
+    "prove": "t/a.t .. Failed 1/3 subtests\nResult: FAIL",
+    "busted": "2 successes / 1 failure / 0 errors / 0 pending : 0.001 seconds",
+    "xcodebuild": "** TEST FAILED **",
+    "python -m doctest": "***Test Failed*** 1 failures.",
+    "dart": "00:01 +2 -1: Some tests failed.",
+    "bun": " 2 pass\n 1 fail\nRan 3 tests across 1 files.",
+    "pytest -q --no-summary": "FAILED test_a.py::test_b - assert 1 == 2",
+    "zig": "error: 1 of 3 tests failed",
+    "testthat": "[ FAIL 1 | WARN 0 | SKIP 0 | PASS 2 ]",
+    "julia": "ERROR: Some tests did not pass: 2 passed, 1 failed, 0 errored, 0 broken.",
+    "nunit": "Test Count: 3, Passed: 2, Failed: 1, Warnings: 0",
+    "mstest": "Total tests: 3\n     Passed: 2\n     Failed: 1",
+    "catch2": "test cases: 3 | 2 passed | 1 failed",
+    "googletest": "[  FAILED  ] 1 test, listed below:",
+    "boost": '*** 1 failure is detected in the test module "x"',
+    "tape": "# tests 3\n# pass  2\n# fail  1",
+    "ninja": "ninja: build stopped: subcommand failed.",
+    "npm": "npm ERR! Test failed.  See above for more details.",
     "make, deeper": "make[2]: *** No rule to make target 'tset'.  Stop.",
 }
 NOT_FAILED = {
@@ -132,7 +207,40 @@ NOT_FAILED = {
     "TAP, to do": "1..1\nnot ok 1 - a # TODO later",
     "make -k": "make: [Makefile:3: clean] Error 1 (ignored)",
     "a text about it": "In the last build 3 tests failed.",
+    "a count of other things": "2 failed login attempts, 3 failures of the power",
 }
+# Part of a script did not run, and its exit code is that of another part.
+NOT_RUN = {
+    "bash": "/bin/bash: line 1: pytst: command not found",
+    "dash": "sh: 1: pytst: not found",
+    "a script": "./test.sh: line 3: pytst: command not found",
+    "no such script": "/bin/bash: line 1: ./test.sh: No such file or directory",
+    "not executable": "/bin/bash: line 2: ./test.sh: Permission denied",
+    "a program that was killed": "/bin/bash: line 1:    12 Segmentation fault      (core dumped) ./x",
+    "a script in a script": "bash: -c: line 2: syntax error near unexpected token `('",
+    "env": "/usr/bin/env: ‘node’: No such file or directory",
+    "timeout": "timeout: failed to run command ‘pytst’: No such file or directory",
+    "a Python module": "/usr/bin/python3: No module named pytst",
+    "a Python program": "python3: can't open file '/m/a.py': [Errno 2] No such file or directory",
+}
+RUN = {
+    **TESTED,
+    **FAILED,
+    "bash warns": "bash: warning: setlocale: LC_ALL: cannot change locale (de_DE)",
+    "a compiler": "src/a.c:3:1: error: y.h: No such file or directory",
+    "grep": "grep: nofile: No such file or directory",
+    "a text about it": "Then it said: command not found.",
+}
+
+
+@pytest.mark.parametrize("said", NOT_RUN.values(), ids=NOT_RUN)
+def test_a_shell_that_could_not_run_a_part_of_its_script_is_heard(said: str) -> None:
+    assert why_not_run(f"before\n{said}\nafter\n") == " ".join(said.split())
+
+
+@pytest.mark.parametrize("said", RUN.values(), ids=RUN)
+def test_what_others_say_of_files_is_no_word_of_a_shell(said: str) -> None:
+    assert why_not_run(said) == ""
 
 
 @pytest.mark.parametrize("said", FAILED.values(), ids=FAILED)

@@ -44,7 +44,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import ProgramStart, find_program, with_safe_path
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
-from stretto.validation.test_output import why_failed, why_untested
+from stretto.validation.test_output import tells_of_tests, why_failed, why_not_run, why_untested
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import COMMAND_AGENT, StepId
 from stretto.workspaces.protected import is_secret
@@ -357,11 +357,13 @@ def _describe_exit(ran: "Ran") -> str:
 
 def _unproven(output: str) -> str:
     """Why exit code 0 proves nothing, if it does not: who works on until tests pass is not done
-    where there are none, nor where a pipe hides the exit code of those that failed."""
+    where there are none, nor where a pipe hides the exit code of those that failed or never began."""
     if failed := why_failed(output):
         return f"exit code 0, but a test failed: {shorten(failed, 200)}"
-    why = why_untested(output)
-    return f"no test ran, so nothing is verified: {shorten(why, 200)}" if why else ""
+    if why := why_untested(output):
+        return f"no test ran, so nothing is verified: {shorten(why, 200)}"
+    lost = "" if tells_of_tests(output) else why_not_run(output)
+    return f"exit code 0, but a part of it did not run: {shorten(lost, 200)}" if lost else ""
 
 
 def _request(workspace: str, may_write: bool) -> AttemptRequest:

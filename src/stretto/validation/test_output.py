@@ -1,8 +1,8 @@
-"""Does a program that ran tests say that there were none, or that one failed? In: what it printed.
-Out: the line that says so.
+"""Does a command say that there were no tests, that one failed, or that a program could not be started?
+In: what it printed. Out: the line that says so.
 
-Many of them end with exit code 0 though there was no test, and every program does behind `| tee log`, so
-the exit code alone proves nothing. One report may cover many packages, of which some have no tests:
+Many test programs end with exit code 0 though there was no test, and every program does behind `| tee log`,
+even one that is not there, so the exit code alone proves nothing. One report may cover many packages, of which some have no tests:
 whatever says that a test ran counts more.
 """
 
@@ -10,7 +10,7 @@ import re
 
 _MOST_CHARACTERS = 100_000  # of the beginning and of the end: summaries stand there
 _NONE = re.compile(
-    r"""^[^\S\n]*(?:
+    r"""^[^\S\n]*(?:\[[a-z]+\]\ )?(?:
       [=-]*[^\S\n]*no\ tests\ ran\b .*                                  # pytest, unittest
     | collected\ 0\ items\b .*
     | [=]*[^\S\n]*(?:\d+/)?\d+\ tests?\ collected\b .*                  # pytest --collect-only
@@ -31,6 +31,19 @@ _NONE = re.compile(
     | >\ task\ \S{1,200}\ no-source                                     # Gradle
     | make(?:\[\d+\])?:\ nothing\ to\ be\ done\ for\ .(?:tests?|check|verify).\.?
     | make(?:\[\d+\])?:\ .(?:tests?|check|verify).\ is\ up\ to\ date\.
+    | (?:error:\ )?(?:0\ test\ files\ matching|no\ tests?\ (?:cases?\ matched|found))\b .*  # Bun, Catch2, Playwright
+    | (?:\[=*\]\ )?(?:running\ )?0\ (?:tests?\ from|test\ cases)\b .*  # GoogleTest, Boost
+    | test\ setup\ error:\ test\ tree\ is\ empty .*
+    | (?:\[doctest\]\ )?test\ cases:[^\S\n]+0\ \| .*                   # doctest, Catch2
+    | 0\ (?:scenarios|specs|successes|features\ passed) (?:[,/\ ].*)?  # Cucumber, Busted, Behave
+    | \[\ fail\ 0\ \|.*\bpass\ 0\ \]                                # testthat
+    | executed\ 0\ out\ of\ 0\ tests?\b .* | all\ 0\ tests?\ passed\b .*    # Bazel, Zig
+    | (?:test\ count|total\ tests):\ 0\b .* | \d+%:\ checks:\ 0\b .*  # NUnit, MSTest, Check
+    | 0\ tests\ 0\ failures\b .* | (?:incomplete:\ )?no\ specs\ found\b .* # Unity, Jasmine, Cypress
+    # what starts the scripts of many packages
+    | (?:nx[^\S\n]+)?no\ tasks\ were\ run\b .* | tasks:[^\S\n]+0\ successful,\ 0\ total
+    | .{0,40}\bno\ packages\ found\ with\ the\ lifecycle\ script\b .*
+    | none\ of\ the\ selected\ packages\ has\ an?\ .* | no\ projects\ matched\ the\ filters\b .*
     | ok\ \|\ 0\ passed\b .* | starting\ 0\ tests\b .* | executed\ 0\ of\ \d+\b .*  # Deno, nextest, Karma
     | (?:error:\ )?no\ test\ (?:targets\ were|suite)\ found\b .* | (?:✖\ )?couldn.t\ find\ any\ files\ to\ test .*
     )[^\S\n]*\r?$""",
@@ -72,9 +85,35 @@ _FAILED = re.compile(
     | test\ result:\ FAILED\b .* | ---\ FAIL:\ .* | FAIL\t\S+[^\S\n].*
     | \d+\ (?:examples?|tests?|runs)(?:,\ \d+\ assertions)?,\ (?:0\ failures,\ )?[1-9]\d*\ (?:failures?|errors?)\b .*
     | (?:\[[a-z]+\]\ )?tests\ run:\ \d+,\ failures:\ (?:[1-9]|\d+,\ errors:\ [1-9]) .*   # Maven
-    | failed!\ +-\ failed:\ .* | FAILURES! | FAILED\ \|\ .* | [#ℹ]\ fail\ [1-9] .*
+    | failed!\ +-\ failed:\ .* | FAILURES! | FAILED\ \|\ .* | [#ℹ]\ fail\ +[1-9] .*
     | not\ ok\ \d+\b(?![^\n]*\#\ (?:todo|skip)) .* | \d+%\ tests\ passed,\ [1-9]\d*\ tests?\ failed\ .*
-    | g?make(?:\[\d+\])?:\ \*\*\*\ .*
+    | g?make(?:\[\d+\])?:\ \*\*\*\ .* | ninja:\ build\ stopped:\ .* | npm\ err(?:!|or)\ (?:test\ failed|code)\b .*
+    | FAILED\ \S+::\S.* | FAIL | FAIL!\ --\ .* | ERRORS! | result:\ FAIL  # pytest, go, Ginkgo, PHPUnit, prove
+    # counts, of which that of the failures may stand anywhere: "3 tests completed, 1 failed", "2 pass\n 1 fail"
+    | (?:summary\ \[[^\]\n]{1,20}\]\ |(?:\[doctest\]\ )?test\ cases:[^\S\n]+(?:\d+\ \|\ )?)?
+      (?:\d+(?:\ [a-z]+){1,2}(?:,|:|\ [|/])\ +)* [1-9]\d*\ (?:tests?\ |specs?\ )?fail(?:ed|ing)?\b (?:[^\S\n]*[,|/(].*)?
+    | \d+(?:\ [a-z]+){1,2}(?:,|\ [|/])\ +(?:\d+(?:\ [a-z]+){1,2}(?:,|\ [|/])\ +)*[1-9]\d*\ failures?\b .*   # Jasmine, Busted
+    | \d+\ (?:scenarios?|steps?)\ \((?:[^)\n]*,\ )?[1-9]\d*\ failed\b .*                    # Cucumber
+    | (?:error:\ )?[1-9]\d*\ (?:out\ )?of\ \d+\ tests?\ failed\b .*                       # Tasty, Zig
+    | executed\ \d+\ tests?,\ with\ (?:\d+\ tests?\ skipped\ and\ )?[1-9]\d*\ failures?\b .*    # XCTest
+    | executed\ \d+\ out\ of\ \d+\ tests?:\ .{0,80}\b[1-9]\d*\ fails?\b .*                  # Bazel
+    | .{0,80}\bexecuted\ \d+\ of\ \d+\ \([1-9]\d*\ failed\).*                             # Karma
+    | \[error\]\ failed:\ total\ .* | (?:\[[a-z]+\]\ )?\*\*\*\ [1-9]\d*\ tests?\ failed\ \*\*\*      # sbt
+    | \*\*\ test\ failed\ \*\* | \*\*\*test\ failed\*\*\*.* | \*\*\*\ [1-9]\d*\ failures?\ (?:is|are)\ detected\b .*
+    | (?:[\d:]+\ \+\d+(?:\ ~\d+)?\ -\d+:\ )some\ tests\ failed\..* | error:\ some\ tests\ did\ not\ pass\b .*
+    | \[\ fail\ [1-9]\d*\ \|.*\] | \[\ +FAILED\ +\]\ [1-9]\d*\ tests?\b .* | [1-9]\d*\ FAILED\ TESTS?
+    | (?:test\ count:|total\ tests:)\ \d+(?:,|\n)\s*(?:passed:\ +\d+(?:,|\n)\s*)?failed:\ +[1-9] .*       # NUnit, MSTest
+    | [\w.-]{1,40}:\ FAIL\ code\ \d+\b .* | evaluation\ failed\ :\(.* | failed\ tests\ \([1-9]\d*\):    # tox, lit
+    )[^\S\n]*\r?$""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+# What a shell says of a part of a script: of a program that is not there, or that was killed.
+_NOT_RUN = re.compile(
+    r"""^(?:
+      (?:/\S{1,200}/)?(?:ba|da|z)?sh:\ ?(?:-c:\ )?(?:line\ )?\d+:\ (?!\ *warning:) .*
+    | \S{1,200}:\ (?:line\ )?\d+:\ .{1,300}:\ (?:(?:command\ )?not\ found|no\ such\ file\ or\ directory|permission\ denied)
+    | (?:/\S{1,200}/)?(?:env|nice|nohup|timeout|xargs|stdbuf|time):\ .{1,300}:\ (?:no\ such\ file\ or\ directory|permission\ denied)
+    | \S{0,200}python[\d.]*:\ (?:no\ module\ named|error\ while\ finding\ module|can't\ open\ file)\ .*
     )[^\S\n]*\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
@@ -94,6 +133,16 @@ def why_untested(output: str) -> str:
 def why_failed(output: str) -> str:
     """Empty unless a summary in the output tells of a test that failed, or make of a target."""
     return _line(_FAILED.search(_ends_of(output)))
+
+
+def why_not_run(output: str) -> str:
+    """Empty unless a shell says that a part of its script did not run, as a program that is not there."""
+    return _line(_NOT_RUN.search(_ends_of(output)))
+
+
+def tells_of_tests(output: str) -> bool:
+    """Whether something in the output says that a test ran."""
+    return _SOME.search(_ends_of(output)) is not None
 
 
 def _ends_of(output: str) -> str:

@@ -37,7 +37,7 @@ from stretto.ports.runner import (
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import cut_middle, listed, shorten
-from stretto.validation.test_output import why_failed, why_untested
+from stretto.validation.test_output import why_failed, why_not_run, why_untested
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import COMMAND_MODEL, Setup
@@ -219,6 +219,8 @@ def _doubts(printed: str) -> Iterator[str]:
         yield f"exit code 0, but a test failed: {shorten(failed, _MOST_WHY)}"
     elif untested := why_untested(printed):
         yield f"exit code 0, but no test ran: {shorten(untested, _MOST_WHY)}"
+    if lost := why_not_run(printed):
+        yield f"exit code 0, but a part of it did not run: {shorten(lost, _MOST_WHY)}"
 
 
 def _verdict(ran: Ran) -> AttemptResult:
