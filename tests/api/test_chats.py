@@ -597,3 +597,17 @@ def test_saving_what_must_be_read_is_no_way_round_the_reading(open_stretto: Open
             assert [each.workflow for each in await w.runs()] == ["chat"]
 
     run(work)
+
+
+def test_whoever_waits_for_the_events_of_a_chat_is_told_that_it_is_closed(
+    open_stretto: Open,
+) -> None:
+    async def work() -> None:
+        async with open_stretto() as w:
+            events = w.chat().events()
+            waiting = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0)  # it asks for the first event
+        with pytest.raises(stretto.InvalidUsage, match="this Stretto is closed"):
+            await asyncio.wait_for(waiting, 10)
+
+    run(work)

@@ -360,6 +360,21 @@ def test_whatever_a_function_raises_the_run_ends(open_stretto: Open, error: Base
     asyncio.run(main())
 
 
+def test_a_function_in_a_thread_that_raises_keyboardinterrupt_fails_alone(
+    open_stretto: Open,
+) -> None:
+    def interrupt() -> str:
+        raise KeyboardInterrupt
+
+    async def main() -> None:
+        recipe = "name: f\nsteps: [{id: a, subagent: one, prompt: x}]\n"
+        async with open_stretto(agents={"one": interrupt}) as w:
+            report = await asyncio.wait_for((await w.start(recipe)).report(), 10)
+        assert report.steps["a"].error == "RuntimeError: the function raised KeyboardInterrupt"
+
+    asyncio.run(main())
+
+
 def test_a_function_may_return_a_text_of_a_class_of_its_own(open_stretto: Open) -> None:
     class Colour(StrEnum):
         RED = "red"

@@ -31,6 +31,9 @@ def test_a_run_gives_its_report(open_stretto: Open) -> None:
             assert (report.status, report.output, report.is_ok) == ("complete", "a brief", True)
             assert report.steps["gather"].output == "sources"
             assert [step.id for step in report.steps] == ["gather", "brief"]
+            assert "brief" in report.steps
+            assert report.steps[0] in report.steps
+            assert "brie" not in report.steps
             assert report.run_id == run.id
 
     asyncio.run(main())

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,28 @@ def test_a_script_may_be_a_value_or_a_file(tmp_path: Path) -> None:
     file = tmp_path / "replies.yaml"
     file.write_text("default: by file")
     assert run_recipe(recipe, script=file).output == "by file"
+
+
+def test_a_recipe_and_a_script_may_be_dicts() -> None:
+    recipe = {"name": "r", "steps": [{"id": "a", "subagent": "researcher", "prompt": "look"}]}
+    assert run_recipe(recipe, script={"replies": {"a": "by dict"}}).output == "by dict"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"recipe": 5}, "a recipe cannot be an int"),
+        ({"recipe": {"name": Path("x")}}, "the recipe holds a value that is not JSON"),
+        ({"script": 5}, "a script cannot be an int"),
+        ({"script": {"default": {1, 2}}}, "the script holds a value that is not JSON"),
+        ({"agents": {"score": len}}, "agents must be a list of folders"),
+        ({"agents": "agents"}, "agents must be a list of folders"),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(wrong: dict[str, Any], message: str) -> None:
+    recipe = flat("{id: a, subagent: researcher, prompt: look}")
+    with pytest.raises(InvalidUsage, match=message):
+        run_recipe(**{"recipe": recipe, **wrong})
 
 
 def test_an_hour_of_backoff_runs_in_milliseconds() -> None:

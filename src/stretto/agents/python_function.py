@@ -78,7 +78,9 @@ async def call_in_thread(call: Callable[[], object]) -> object:
     copied = copy_context()
     threading.Thread(target=work, name="stretto function", daemon=True).start()
     result, error = await done
-    if isinstance(error, StopIteration):  # which no coroutine can raise
+    # No coroutine can raise StopIteration, and KeyboardInterrupt would end the loop with all its runs.
+    # Ctrl-C reaches the main thread alone: here it is an error of the function like any other.
+    if isinstance(error, StopIteration | KeyboardInterrupt):
         raise RuntimeError(f"the function raised {describe_error(error)}") from error
     if error is not None:
         raise error

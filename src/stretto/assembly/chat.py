@@ -82,6 +82,14 @@ class ChatEvent:
     event: Event
 
 
+class _EventQueue(asyncio.Queue["ChatEvent | None"]):
+    """The events that one reader has not read yet. None comes last."""
+
+    def stop(self) -> None:
+        """For when nothing more can happen: this Stretto is being closed."""
+        self.put_nowait(None)
+
+
 class Chat:
     """A chat with the lead agent. It is recorded when something is first said in it.
 
@@ -109,7 +117,7 @@ class Chat:
         self._replaced: tuple[str, ...] = ()  # the secrets in what was said in the turn under way
         self._turn: Run | None = None  # the run of the turn under way
         self._under_way = asyncio.Lock()
-        self._queues: list[asyncio.Queue[ChatEvent | None]] = []
+        self._queues: list[_EventQueue] = []
 
     def __repr__(self) -> str:
         return f"<stretto.Chat {self.id}>"
@@ -203,15 +211,19 @@ class Chat:
         return tuple([turn_of(e, calls, await self._awaited(e, calls)) for e, calls in found])
 
     def events(self) -> AsyncGenerator[ChatEvent, None]:
-        """What happens in the turn under way, or in the next one, until it ends."""
-        queue: asyncio.Queue[ChatEvent | None] = asyncio.Queue()
+        """What happens in the turn under way, or in the next one, until it ends. Raises InvalidUsage
+        when this Stretto is closed meanwhile."""
+        queue = _EventQueue()
         self._queues.append(queue)
+        self._engine.stoppable.add(queue)
 
         async def given() -> AsyncGenerator[ChatEvent, None]:
             try:
                 while (event := await queue.get()) is not None:
                     yield event
+                self._engine.check_open()
             finally:
+                self._engine.stoppable.discard(queue)
                 if queue in self._queues:  # left before the turn has ended
                     self._queues.remove(queue)
 

@@ -45,7 +45,7 @@ class Engine:
         self.project = open_project(folder)
         self.driven: dict[RunId, Any] = {}  # each Run that a task of this process drives
         self.tasks: set[asyncio.Task[Any]] = set()  # of those runs, and of goals
-        self.stoppable: set[Stoppable] = set()  # the goals that are driven here
+        self.stoppable: set[Stoppable] = set()  # goals driven here, readers of chats
         self.start_line = StartLine()  # of all runs that begin here
         self.listeners: list[Listener] = []  # each hears every event of every run driven here
         self._open_project = open_project

@@ -65,7 +65,7 @@ def add_playbook(library: "Library", path: Path, settings: "Settings", by: str) 
     from stretto.playbooks.curation import emit, read_emitted
 
     if not path.exists():
-        raise NotFound(f"there is no {path}")
+        raise NotFound(f"there is no file or folder {path}")
     if path.is_dir() or path.name == "SKILL.md":
         folder = path if path.is_dir() else path.resolve().parent
         return library.add(folder, own_folder(settings), by)

@@ -183,7 +183,7 @@ class Project:
         if isinstance(source, Path):
             return read_recipe_file(source, self.settings.limits, str(source)), ()
         if isinstance(source, Mapping):
-            return self.recipe_from_text(_dump_recipe(source)), ()
+            return self.recipe_from_text(dump_values(source, "the recipe")), ()
         if not isinstance(source, str):
             raise InvalidUsage(f"a recipe cannot be {kind_of(source)}", hint=_A_RECIPE)
         if "\n" in source or source.lstrip().startswith("{"):
@@ -518,15 +518,13 @@ def _current_folder() -> Path:
         raise NotFound("the current folder does not exist any more", hint=hint) from None
 
 
-def _dump_recipe(content: Mapping[str, object]) -> str:
-    """A recipe given as plain values, on lines that its problems can point to."""
+def dump_values(content: Mapping[str, object], what: str) -> str:
+    """A recipe or a script given as plain values, on lines that its problems can point to."""
     try:
         return json.dumps(dict(content), indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         hint = "use text, numbers, true, false, None, lists and dicts only"
-        raise InvalidUsage(
-            f"the recipe holds a value that is not JSON: {error}", hint=hint
-        ) from error
+        raise InvalidUsage(f"{what} holds a value that is not JSON: {error}", hint=hint) from error
 
 
 def _copy_input(workflow: str, name: str, value: Json) -> Json:

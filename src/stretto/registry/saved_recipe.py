@@ -120,7 +120,7 @@ def remove(
         there = content_of(draft.file)
         check_unchanged(draft.name, there, draft.replaces)
         if there is None:
-            raise NotFound(f"there is no {draft.file}")
+            raise NotFound(f"there is no file {draft.file}")
         number = _keep(draft, there, versions)
     try:
         if content_of(draft.file) != there:

@@ -193,7 +193,8 @@ class PathStep:
 
 
 class StepReports(tuple[StepReport, ...]):
-    """In the order of the recipe; `steps["brief"]` is the one with that id."""
+    """In the order of the recipe; `steps["brief"]` is the one with that id, `"brief" in steps` says
+    whether there is one."""
 
     __slots__ = ()
 
@@ -210,6 +211,11 @@ class StepReports(tuple[StepReport, ...]):
             if step.id == which:
                 return step
         raise KeyError(which)
+
+    def __contains__(self, which: object) -> bool:
+        if not isinstance(which, str):
+            return super().__contains__(which)
+        return any(step.id == which for step in self)
 
 
 @dataclass(frozen=True, slots=True)
