@@ -11,6 +11,7 @@ from stretto.validation.rule_decisions import decide
 from stretto.validation.rules import understand
 from support.attacked_rules import ATTACKED
 from support.judged_rules import JUDGED
+from support.phrased_rules import PHRASED
 
 THREE = ["x", "y", "z"]
 PAINS = [{"problem": 1, "impact": 2, "solution": 3}] * 3
@@ -450,7 +451,7 @@ def test_code_never_passes_or_fails_what_a_reader_would_not(rule, label, answer)
     assert decide(rule, answer).status in may_be.get(label, ("undecided",))
 
 
-@pytest.mark.parametrize(("rule", "answer", "label"), JUDGED)
+@pytest.mark.parametrize(("rule", "answer", "label"), [*JUDGED, *PHRASED])
 def test_code_agrees_with_who_read_the_answer_first(rule, answer, label):
     may_be = {"meets": ("passed", "undecided"), "breaks": ("failed", "undecided")}
     assert decide(rule, answer).status in may_be.get(label, ("undecided",))

@@ -180,7 +180,7 @@ def _is_hinted(value: Json, name: r.FieldName) -> bool:
     if words[:1] and words[0] in _ASKING and any(_words(key) == words[1:] for key in keys):
         return True
     wanted = "".join(words)
-    return any(_is_close("".join(_words(key)), wanted) for key in keys)
+    return any(_is_close("".join(_words(k)), wanted) or _is_short(k, name.text) for k in keys)
 
 
 def _is_close(one: str, other: str) -> bool:
@@ -192,9 +192,22 @@ def _is_close(one: str, other: str) -> bool:
     return one[:4] == other[:4] or (likeness.quick_ratio() > 0.8 and likeness.ratio() > 0.8)
 
 
+def _is_short(one: str, other: str) -> bool:
+    """Whether one is a short form of the other: ok, okay; info, information."""
+    a, b = _words(one), _words(other)
+    shorter, longer = sorted((a[0], b[0]), key=len) if len(a) == len(b) == 1 else ("", "")
+    return len(shorter) > 1 and longer.startswith(shorter)
+
+
 def _has_words(text: str, wanted: str) -> bool:
     words = frozenset[str]().union(*map(_variants, _words(text)))
     return all(words & _variants(word) for word in _words(wanted))
+
+
+def _is_compound(text: str, noun: str) -> bool:
+    """Whether the text ends in a word that ends in the noun: nicknames are names."""
+    tails = tuple(_variants(noun.lower())) if noun.isalpha() else ()
+    return any(word.endswith(tails) for word in _words(text)[-1:])
 
 
 def are_alike(one: str, other: str) -> bool:
@@ -246,8 +259,9 @@ def _find_list(noun: r.FieldName | None, place: _Place, *, is_answer: bool) -> l
         return value if isinstance(value, list) else None
     noun = noun or r.FieldName("items")
     pairs = _pairs(value)
-    # {"risks": […], "other_risks": […]} leaves open which are meant.
-    related = [(k, v) for k, v in pairs if isinstance(v, dict | list) and _has_words(k, noun.text)]
+    # {"risks": […], "other_risks": […], "subrisks": […]} leaves open which are meant.
+    lists = [(k, v) for k, v in pairs if isinstance(v, dict | list)]
+    related = [(k, v) for k, v in lists if _has_words(k, noun.text) or _is_compound(k, noun.text)]
     if isinstance(value, list):
         # Its elements may be groups of what is counted.
         groups = (inner for _, inner in pairs if isinstance(inner, list))
