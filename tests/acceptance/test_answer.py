@@ -101,6 +101,19 @@ def test_quiet_prints_the_answer_alone(tmp_path: Path) -> None:
     assert "broken" in failed.err
 
 
+def test_a_quiet_answer_is_alone_on_a_terminal_too(tmp_path: Path) -> None:
+    run(tmp_path, CHAIN, "default: ok")
+    _, screen, _ = talk(tmp_path, ["run", "recipe.yaml", *MODEL, "-q"], [])
+    assert [line.rstrip() for line in screen.splitlines()] == ["ok"]
+
+
+def test_an_empty_answer_leaves_one_empty_line(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", "name: quiet\nsteps: [{id: a, run: 'true'}]\n")
+    _, screen, _ = talk(tmp_path, ["run", "recipe.yaml"], [], {"TERM": "dumb"})
+    assert "complete in" in screen
+    assert screen.rstrip().splitlines().count("") == 1
+
+
 def test_the_answer_goes_to_a_file_whole_and_over_what_is_there(tmp_path: Path) -> None:
     target = write(tmp_path, "real.md", "old")
     target.chmod(0o640)

@@ -221,7 +221,8 @@ def test_who_follows_a_run_is_told_where_it_awaits_approval(tmp_path: Path) -> N
     assert said.code == 3
     assert "send awaits approval" in said.err
     assert json.loads(said.out.splitlines()[-1])["type"] == "approval_requested"
-    assert stretto(folder, "watch", run_id).code == 3
+    watched = stretto(folder, "watch", run_id)
+    assert (watched.code, watched.err.count(" send --show")) == (3, 1)
     report = stretto(folder, "report", run_id, "--json").json
     assert report["steps"]["send"]["status"] == "awaiting approval"
 

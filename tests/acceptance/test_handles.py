@@ -100,6 +100,23 @@ def test_a_gate_is_found_by_its_step_and_refused_where_two_have_it(tmp_path: Pat
     assert third in said.err
 
 
+def test_a_gate_is_found_by_its_run_where_no_other_step_awaits_approval(tmp_path: Path) -> None:
+    run_id = ran(tmp_path, GATED)["run_id"]
+    for handle in ("last", run_id, run_id[-6:]):
+        said = stretto(tmp_path, "approve", handle, "--show")
+        assert (said.code, f"run {run_id} of gated" in said.err) == (0, True), said
+        assert "Step 'g' of gated awaits approval" in said.out
+    assert stretto(tmp_path, "reject", "last", "--no-resume").out.startswith("rejected g\n")
+    said = stretto(tmp_path, "approve", "last")
+    assert (said.code, f"no step of run {run_id} awaits approval" in said.err) == (2, True)
+    two = GATED.replace(
+        "steps:", "steps:\n  - {id: h, subagent: writer, gate: human, prompt: x}", 1
+    )
+    ran(tmp_path, two)
+    said = stretto(tmp_path, "approve", "last")
+    assert (said.code, "name one of them: h, g" in said.err) == (2, True), said
+
+
 def test_cancel_without_a_run_takes_the_only_one_that_has_not_ended(tmp_path: Path) -> None:
     ran(tmp_path, CHAIN)
     assert "every run has ended" in stretto(tmp_path, "cancel").err

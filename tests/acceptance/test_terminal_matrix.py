@@ -156,4 +156,5 @@ def test_states_have_the_same_word_everywhere(project: Project) -> None:
             if line.startswith(handle)
         )  # fmt: skip
         assert row.split()[1] == word
-        assert f"{word} in " in project.piped(("watch", handle)).err
+        preposition = "after" if run == "waiting" else "in"
+        assert f"{word} {preposition} " in project.piped(("watch", handle)).err

@@ -117,6 +117,20 @@ def test_an_unknown_code_suggests_one(tmp_path, asked, hint):
     assert hint in stretto(tmp_path, "explain", asked).err
 
 
+def test_a_page_has_whole_paragraphs_and_names_other_pages(tmp_path):
+    lines = stretto(tmp_path, "explain", "RUN003").out.splitlines()
+    (fixed,) = (line for line in lines if line.startswith("Fixed: "))
+    assert "as Tools (docs/tools.md) shows. A project's" in fixed
+    assert fixed.endswith("the message says that its server is not used.")
+    assert "    clerk:" in "\n".join(lines)
+
+
+def test_defaults_are_explained_as_they_are_written(tmp_path):
+    rows = "  - {name: rows, type: json, default: [ö, true]}\n"
+    write(tmp_path, "a.yaml", GOOD.replace("inputs:\n", f"inputs:\n{rows}"))
+    assert 'rows (json, default ["ö", true])' in stretto(tmp_path, "explain", "a.yaml").out
+
+
 def test_a_recipe_is_explained_as_before(tmp_path):
     write(tmp_path, "good.yaml", GOOD)
     assert "look" in stretto(tmp_path, "explain", "good.yaml").out

@@ -88,6 +88,14 @@ def test_the_header_says_which_run_it_is_and_how_far():
     assert frame[1] == "12s · 1 of 3 steps · 1 of 4 running · 1,234 tokens · $0.2500"
 
 
+def test_the_header_counts_subagents_as_the_width_does():
+    branches = ", ".join(f"{{agent: worker, output_key: k{n}}}" for n in range(3))
+    recipe = steps(f"{{id: views, prompt: go, parallel: [{branches}]}}", step("b"), step("c"))
+    watched = Watched(recipe, {"views": Hang(), "b": Hang()})
+    assert watched.until(2).lines()[1] == "2s · 0 of 3 steps · 4 of 4 running"
+    assert watched.line("c").endswith("waits for a free slot (4 of 4 running)")
+
+
 def test_every_step_has_a_sign_a_word_and_its_figures():
     script = {"a": Give("x", usage=Usage(900, 334, 0.25)), "b": Hang()}
     watched = Watched(steps(step("a"), step("b"), step("c", "b")), script).until(5)
@@ -413,6 +421,11 @@ def test_of_a_run_that_ended_before_anything_was_heard_nothing_is_left():
     assert file.getvalue().count("starting") == 1
     # The line that was drawn is erased, and no other is drawn after it.
     assert "\x1b[2K" in file.getvalue().partition("starting")[2]
+    # Nor an empty line, if none was drawn before.
+    file.seek(file.truncate(0))
+    with LiveView(plan_of(steps(step("a"))), console, takes_keys=False) as view:
+        view._done.set()
+    assert "\n" not in file.getvalue()
 
 
 def test_an_interrupted_run_says_that_its_steps_were_stopped():
@@ -422,6 +435,13 @@ def test_an_interrupted_run_says_that_its_steps_were_stopped():
     shown = _CONTROL.sub("", watched.file.getvalue())
     assert "test  interrupted" in shown
     assert "- a stopped" in shown
+
+
+def test_an_interrupted_run_took_as_long_as_its_events_tell():
+    watched = Watched(steps(step("a"), step("b", "a")), {"b": Hang()})
+    watched.until(5)
+    assert watched.lines()[1].startswith("5s · ")
+    assert watched.lines(stopped="interrupted")[1].startswith("1s · 1 of 2 steps")
 
 
 def test_who_stops_watching_a_run_does_not_see_it_stopped():

@@ -80,8 +80,8 @@ class GateDecision:
 
 
 async def with_run(stretto: OpenStretto, decision: GateDecision) -> GateDecision:
-    found = await find_asking(stretto, decision.run, decision.step, decision.as_json)
-    return replace(decision, run_id=found)
+    run, step = await find_asking(stretto, decision.run, decision.step, decision.as_json)
+    return replace(decision, run_id=run, step=step)
 
 
 async def _approve(

@@ -14,6 +14,8 @@ from stretto.text.short import listed
 
 _CODE = re.compile(r"([A-Za-z]{3})([0-9]{1,6})", re.ASCII)
 _PAGE = re.compile(r"[A-Z]{3}[0-9]{3}", re.ASCII)
+_ITEMS = ("- ", "* ", "|", "#", "1. ")  # what begins a line of its own
+_LINK = re.compile(r"\[([^\]]+)\]\(\.\./([^)\s#]+)[^)\s]*\)")  # to another page of the docs
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 
@@ -40,17 +42,24 @@ def _explain_code(code: str, as_json: bool) -> None:
         return
     heading, _, rest = page.partition("\n")
     say("", mark=heading.removeprefix("# "), colour="blue")
-    say("\n".join(_unfenced(rest.rstrip("\n"))))
+    say("\n".join(_for_terminal(rest.rstrip("\n"))))
 
 
-def _unfenced(text: str) -> Iterator[str]:
-    """Blocks of code are set in, as on any page for a terminal."""
+def _for_terminal(text: str) -> Iterator[str]:
+    """Blocks of code are set in, and a paragraph is one line, which the terminal's width breaks."""
     is_code_block = False
-    for line in text.split("\n"):
-        if line.startswith("```"):
+    paragraph: list[str] = []
+    for line in (*text.split("\n"), ""):
+        is_fence = line.startswith("```")
+        if paragraph and (is_fence or not line or line.startswith(_ITEMS)):
+            yield _LINK.sub(r"\1 (docs/\2)", " ".join(paragraph))
+            paragraph = []
+        if is_fence:
             is_code_block = not is_code_block
-        else:
+        elif is_code_block or not line:
             yield f"    {line}".rstrip() if is_code_block else line
+        else:
+            paragraph.append(line.strip() if paragraph else line)
 
 
 def _hint(code: str) -> str:

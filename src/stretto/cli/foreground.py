@@ -225,17 +225,19 @@ def explain_gates(state: RunState, now: float) -> int:
     return WAITING
 
 
-async def explain_left(stretto: Surface, state: RunState) -> int:
-    """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
+async def explain_left(stretto: Surface, state: RunState, has_summary: bool = False) -> int:
+    """Why nothing more will come from a run that was followed, on stderr; and the exit code.
+    `has_summary`: the next commands have been printed."""
     if state.has_ended:
         return exit_code(state)
     resume = f"stretto resume {state.run_id}"
     if state.awaiting_approval:
-        return explain_gates(state, stretto.engine.now())
+        return WAITING if has_summary else explain_gates(state, stretto.engine.now())
     if chat := chat_of_turn(state.plan.name, state.trigger, state.steps):
         resume = f"stretto chat --resume {chat}"
         if await stretto.open(state.run_id).status() == RunStatus.WAITING:
             say(f"the chat asks a person: {resume}", err=True)
             return WAITING
-    say(f"no process drives this run; continue it with: {resume}", err=True)
+    go_on = "" if has_summary else f"; continue it with: {resume}"
+    say(f"no process drives this run{go_on}", err=True)
     return FAILED

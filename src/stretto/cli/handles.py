@@ -11,7 +11,7 @@ from stretto.assembly.surface import Surface
 from stretto.cli.terminal import columns, say
 from stretto.ports.journal import RunRow
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
-from stretto.text.short import did_you_mean
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.amounts import format_duration
 from stretto.vocabulary.names import RunId, StepId
 
@@ -50,19 +50,38 @@ async def find_step(
     return await find_run(stretto, run, as_json), None
 
 
-async def find_asking(stretto: Surface, run: str | None, step: str, as_json: bool) -> RunId:
-    """Without a RUN: the one whose step of this name awaits approval."""
+async def find_asking(
+    stretto: Surface, run: str | None, step: str, as_json: bool
+) -> tuple[RunId, StepId]:
+    """Without a RUN: the one whose step of this name awaits approval. A single word may also be a
+    RUN of which one step does."""
     if run is not None:
-        return await find_run(stretto, run, as_json)
+        return await find_run(stretto, run, as_json), StepId(step)
     runs = await stretto.engine.runs_of()
-    rows = [row for row in await runs.recent(_MOST_ROWS) if row.ended_at is None]
-    asking = []
+    asking: dict[RunId, Sequence[StepId]] = {}
+    rows = await runs.recent(_MOST_ROWS)
     for row in rows:
+        if row.ended_at is not None:
+            continue
         with suppress(StrettoError):  # one journal that cannot be read must not hide the others
-            state = (await runs.history(row.run_id)).state
-            if StepId(step) in state.awaiting_approval:
-                asking.append(row)
-    return _tell(_only(asking, f"no run has a step '{step}' that awaits approval"), as_json)
+            asking[row.run_id] = list((await runs.history(row.run_id)).state.awaiting_approval)
+    named = [row for row in rows if step in asking.get(row.run_id, ())]
+    meant = [row for row in rows if _fits(step, row.run_id)] if step != LAST else rows[:1]
+    if named or not meant:
+        found = _only(named, f"no run has a step '{step}' that awaits approval")
+        return _tell(found, as_json), StepId(step)
+    row = _only(meant, "")
+    return _tell(row, as_json), _only_step(row, asking.get(row.run_id, ()))
+
+
+def _only_step(row: RunRow, asking: Sequence[StepId]) -> StepId:
+    if len(asking) == 1:
+        return asking[0]
+    says = f"{len(asking)} steps of run {row.run_id} await approval" if asking else ""
+    raise InvalidUsage(
+        says or f"no step of run {row.run_id} awaits approval",
+        hint=f"name one of them: {listed(asking)}" if asking else "stretto runs lists the runs",
+    )
 
 
 async def find_unended(stretto: Surface, run: str | None, as_json: bool) -> RunId:

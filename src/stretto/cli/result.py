@@ -111,15 +111,16 @@ def print_result(report: Report, result: ResultOptions) -> None:
         if not result.is_quiet and not result.as_json:
             say(f"wrote {result.file}", err=True)
     elif not result.as_json:
-        _separate()
+        is_alone = result.is_quiet or report.output == ""
+        _separate(is_alone)
         print_answer(report.output)
-        _separate()
+        _separate(is_alone)
     sys.stdout.flush()
 
 
-def _separate() -> None:
+def _separate(is_alone: bool) -> None:
     """An empty line between the answer and what stands around it, where both are on one screen."""
-    if sys.stdout.isatty() and sys.stderr.isatty():
+    if not is_alone and sys.stdout.isatty() and sys.stderr.isatty():
         sys.stdout.flush()
         say(err=True)
 
@@ -156,7 +157,8 @@ def print_failure(report: Report) -> None:
 
 def _print_standing(report: Report) -> None:
     colour = _COLOURS.get(report.status, "yellow")
-    took = f"in {length(report.duration_seconds)}: {_count_steps(report)}"
+    preposition = "in" if report.ended_at is not None else "after"
+    took = f"{preposition} {length(report.duration_seconds)}: {_count_steps(report)}"
     say(took, err=True, mark=report.status, colour=colour)
     used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
     used += [_count_calls(report.calls)] if report.calls.made else []

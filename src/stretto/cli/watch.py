@@ -53,7 +53,7 @@ async def _watch(handle: str | None, as_json: bool, watched: list[RunId]) -> int
         result = ResultOptions(as_json)
         state = await _follow(stretto, stretto.open(run_id), result)
         await print_end(stretto, state, result)
-        return await explain_left(stretto, state) if has_reader() else 0
+        return await explain_left(stretto, state, has_summary=True) if has_reader() else 0
 
 
 async def _follow(stretto: OpenStretto, run: SurfaceRun, result: ResultOptions) -> RunState:

@@ -65,7 +65,9 @@ def _inputs(plan: Plan, width: int) -> Iterator[str]:
     for each in plan.inputs:
         need = "required" if each.is_required and not each.has_default else "optional"
         if each.has_default:
-            need = f"default {each.default!r}" if each.default != "" else "empty by default"
+            need = (
+                f"default {show_json(each.default)}" if each.default != "" else "empty by default"
+            )
         about = f": {each.description}" if each.description else ""
         yield _wrap(f"{each.name} ({each.type}, {need}){about}", width, "      ", "   ")
 

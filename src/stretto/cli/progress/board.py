@@ -41,7 +41,7 @@ class Head:
     started_at: float | None = None
     ended_at: float | None = None
     ended: int = 0
-    running: int = 0
+    running: int = 0  # subagents, which the width bounds
     tokens: int = 0
     usd: float = 0.0
 
@@ -174,8 +174,7 @@ def _head(head: Head, state: RunState) -> Head:
         _since(state),
         state.ended_at,
         len(state.values),
-        # Those between two attempts are not at work.
-        sum(step.open_attempts > 0 or step.pending is not None for step in state.running.values()),
+        state.ready.running,
         state.usage.tokens,
         state.usage.usd,
     )

@@ -1,6 +1,6 @@
 """Lines on a terminal, drawn over the last ones. The only module that imports rich's Live."""
 
-from rich.console import Console, ConsoleRenderable
+from rich.console import Console, ConsoleRenderable, Group
 from rich.control import Control
 from rich.live import Live
 from rich.segment import ControlType
@@ -14,7 +14,7 @@ from stretto.text.visible import encodable, visible_line
 class Screen(Live):
     def __init__(self, console: Console) -> None:
         # Whoever shows lines says when: rich's own thread would write the same ones again.
-        super().__init__(Text(), console=console, auto_refresh=False, vertical_overflow="crop")
+        super().__init__(Group(), console=console, auto_refresh=False, vertical_overflow="crop")
         self._columns: list[int] = []  # how wide the lines were that are on the screen
         self._next_columns: list[int] = []
 
@@ -25,7 +25,8 @@ class Screen(Live):
             for said, style in line:
                 text.append(encodable(visible_line(said), self.console.encoding), style)
         self._next_columns = [columns("".join(said for said, _ in line)) for line in lines]
-        self.update(text, refresh=True)
+        # An empty text is a line too, and it would stay.
+        self.update(text if lines else Group(), refresh=True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         # A terminal that became narrower has wrapped our lines, and rich, which counts lines,

@@ -120,7 +120,9 @@ class LiveView:
             self._height = height
             focus = self._focus
             view = self._board.view(room_for(height), is_last, focus.chosen)
-            now = max(self._latest, self._now())
+            # What no event tells of a run that was cut off is in no summary of it either.
+            is_at_rest = stopped or (is_last and self._word == "waiting")
+            now = self._latest if is_at_rest else max(self._latest, self._now())
             focus.seen(self._board.at_work(), [r.id for r in view.rows if r.started_at is not None])
             row = self._board.row(focus.chosen) if focus.is_open and focus.chosen else None
             if row is not None and not (stopped or is_last):
