@@ -55,9 +55,9 @@ from stretto.ports.runner import (
     AttemptResult,
     Failure,
     FunctionArguments,
-    Identified,
     Runner,
     Witness,
+    is_identified,
 )
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
@@ -212,7 +212,7 @@ class FunctionRunner:
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         own = {name: self._functions.named(name) for name in models}
-        if not isinstance(self._others, Identified):
+        if not is_identified(self._others):
             raise TypeError(f"{type(self._others).__name__} cannot say who answers")
         setup = self._others.identify([name for name in models if own[name] is None], tools)
         known = {name: function.identity for name, function in own.items() if function}

@@ -12,7 +12,14 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from stretto.events.model import Happening
-from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Success, Witness
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    Runner,
+    Success,
+    Witness,
+    is_identified,
+)
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import MASK, Redactor
@@ -35,7 +42,7 @@ class RedactedRunner:
         self._redactor = redactor
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
-        if not isinstance(self._runner, Identified):
+        if not is_identified(self._runner):
             raise TypeError(f"{type(self._runner).__name__} cannot say who answers")
         return self._runner.identify(models, tools)
 

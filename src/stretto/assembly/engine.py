@@ -131,11 +131,13 @@ class Engine:
         """The runs of this user, with the workspaces of one project."""
         self.check_open()
         project = project or self.project
+        place = (project.settings.project, accepted)
+        if self._store is not None and place in self._runs:
+            return self._runs[place]
         async with self._opening:
             self.check_open()  # it may have been closed while the store was being opened
             if self._store is None:
                 self._store = await self.ports.open_store(self.project)
-        place = (project.settings.project, accepted)
         if place not in self._runs:
             self._runs[place] = self.ports.open_runs(
                 self._store, project, accepted, self.start_line

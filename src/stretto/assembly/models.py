@@ -7,7 +7,7 @@ given, a model that cannot be asked, a tool that cannot be used.
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -131,7 +131,7 @@ def choose_script(
         raise _not_ready(plan, missing)
     if model is None or not model.startswith(SCRIPTED):
         return None
-    _check_script(Path(model.removeprefix(SCRIPTED)), plan, is_delegated)
+    _check_script(_script_of(model), plan, is_delegated)
     return ModelSelection(model, model)
 
 
@@ -172,6 +172,11 @@ def _choices() -> str:
 
 def _not_ready(plan: "Plan", problems: Sequence[Problem], hint: str = "") -> NotReady:
     return NotReady(f"{plan.name} cannot run here: {count(problems)}", problems, hint=hint)
+
+
+@lru_cache(maxsize=16)  # making a path takes longer than asking whether its file has changed
+def _script_of(model: str) -> Path:
+    return Path(model.removeprefix(SCRIPTED))
 
 
 def _check_script(file: Path, plan: "Plan", is_delegated: bool) -> None:
@@ -252,7 +257,7 @@ async def open_runner(
         from stretto.adapters.clock import SystemClock
         from stretto.adapters.models.scripted import ScriptedRunner, read_script
 
-        script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
+        script = read_script(_script_of(chosen.default))
         scripted = ScriptedRunner(script, SystemClock(), lead, redactor)
         runner = WithCommands(project, scripted)
         yield CountedRunner(RedactedRunner(functions.run_by(runner), redactor), project.settings)

@@ -133,9 +133,9 @@ class CountedRunner:
         self._settings = settings
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> "Setup":
-        from stretto.ports.runner import Identified
+        from stretto.ports.runner import is_identified
 
-        if not isinstance(self._runner, Identified):
+        if not is_identified(self._runner):
             raise TypeError(f"{type(self._runner).__name__} cannot say who answers")
         return self._runner.identify(models, tools)
 

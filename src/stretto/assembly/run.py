@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -359,13 +359,13 @@ class Run:
     async def _drive(self, prepared: PreparedRun, listener: "Listener | None" = None) -> None:
         """Returns when the run's first event is durable."""
         loop = asyncio.get_running_loop()
-        begun: asyncio.Future[None] = loop.create_future()
+        begun: asyncio.Future[bool] = loop.create_future()  # False: the task has ended before
         listeners = [*([listener] if listener else []), *self._engine.listeners]
 
         def begin() -> None:
             self._is_accepted = True
             if not begun.done():
-                begun.set_result(None)
+                begun.set_result(True)
 
         def hear(event: "Event", state: "RunState") -> None:
             begin()
@@ -388,13 +388,13 @@ class Run:
         self._engine.tasks.add(task)
         self._engine.driven[self._id] = self
         task.add_done_callback(self._on_done)
-        first: list[asyncio.Future[Any]] = [task, begun]
+        task.add_done_callback(lambda _: None if begun.done() else begun.set_result(False))
         try:
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            has_begun = await begun
         except asyncio.CancelledError:
             task.cancel()
             raise
-        if not begun.done():
+        if not has_begun:
             task.result()  # raises what kept the run from starting
 
     async def _work(

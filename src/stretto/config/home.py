@@ -37,9 +37,11 @@ def user_secret(home: Path) -> bytes:
     """
     file = home / _SECRET_FILE
     try:
-        if not file.exists():
+        try:
+            status = file.stat()
+        except FileNotFoundError:
             _make(file)
-        status = file.stat()
+            status = file.stat()
         # Every run that begins asks for it. Whoever replaces the file makes another one of it.
         now = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
         known = _known.get(file)

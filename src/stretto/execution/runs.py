@@ -56,7 +56,7 @@ from stretto.ports.journal import (
     RunRow,
     StoredEvent,
 )
-from stretto.ports.runner import Identified, Runner
+from stretto.ports.runner import Runner, is_identified
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
@@ -557,7 +557,7 @@ def _is_applied(state: RunState, step: StepId) -> bool:
 
 def _identify_setup(plan: Plan, runner: Runner) -> Setup | None:
     """Which models and tools are behind the names of the plan, as the runner says."""
-    if not isinstance(runner, Identified):
+    if not is_identified(runner):
         return None
     agents = plan.agents.values()
     named = [brief.model for step in plan.steps for brief in briefs(step.work)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -190,3 +190,8 @@ class Identified(Protocol):
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         """`models` and `tools` as a plan writes them; "" is the model of those that name none."""
         ...
+
+
+def is_identified(runner: Runner) -> TypeGuard[Identified]:
+    # Not by isinstance, which looks for the members of a protocol anew each time: every run asks.
+    return callable(getattr(runner, "identify", None))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -89,6 +90,7 @@ def _has_expired(identity: Identity, now: float) -> bool:
     return identity.expires_at is not None and identity.expires_at <= now
 
 
+@lru_cache(maxsize=64)  # the few names that clients know it by, asked with every request
 def _host_of(header: str) -> str | None:
     """The name in a Host header, without its port; None where it is no host."""
     written = header.strip().lower()

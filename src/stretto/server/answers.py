@@ -5,7 +5,7 @@ And the two small pages of logging in, without a script; what they show of other
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from html import escape
 from typing import Any
 
@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import Send
 
 from stretto.config.database import is_full
 from stretto.problems.errors import DiskFull, InvalidUsage, StrettoError
@@ -123,11 +124,33 @@ def refuse(
 
 def answer_errors(app: FastAPI) -> None:
     """Every error of every route in the one shape."""
-    app.add_exception_handler(StrettoError, _refuse_ours)
-    app.add_exception_handler(RequestValidationError, _refuse_body)
-    app.add_exception_handler(HTTPException, _refuse_http)
-    app.add_exception_handler(OSError, _refuse_system)
+    for kind, handle in _refusals().items():
+        app.add_exception_handler(kind, handle)
     app.add_exception_handler(Exception, _refuse_unknown)
+
+
+async def answer_error(request: Request, error: Exception, send: Send) -> None:
+    """As an application does that was given to `answer_errors`, for what stands before it. What is no
+    refusal is raised again once it is answered, so that the log has it."""
+    known = _refusals()
+    handle = next((known[kind] for kind in type(error).__mro__ if kind in known), _refuse_unknown)
+    fault: Exception | None = error if handle is _refuse_unknown else None
+    try:
+        response = await handle(request, error)
+    except Exception as other:
+        fault, response = other, await _refuse_unknown(request, other)
+    await response(request.scope, request.receive, send)
+    if fault is not None:
+        raise fault
+
+
+def _refusals() -> dict[type[Exception], Callable[[Request, Exception], Awaitable[JsonAnswer]]]:
+    return {
+        StrettoError: _refuse_ours,
+        RequestValidationError: _refuse_body,
+        HTTPException: _refuse_http,
+        OSError: _refuse_system,
+    }
 
 
 async def _refuse_ours(request: Request, error: Exception) -> JsonAnswer:

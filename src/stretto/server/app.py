@@ -120,8 +120,7 @@ def make_app(open_service: OpenService, access: AccessControl, count: Count) -> 
     for router in ROUTERS:
         _check_roles(router)
         app.include_router(router)
-    app.router.routes.insert(0, StraightStart(runs.declared_start()))
-    return Guard(app, access, MOST_BODY_BYTES, count)
+    return Guard(StraightStart(app, runs.declared_start()), access, MOST_BODY_BYTES, count)
 
 
 class _Mounted:

@@ -30,9 +30,9 @@ from stretto.ports.runner import (
     AttemptResult,
     CommandRequest,
     Failure,
-    Identified,
     Success,
     Witness,
+    is_identified,
 )
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
@@ -78,7 +78,7 @@ class CommandRunner:
         self.acceptance = others.acceptance
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
-        if not isinstance(self._others, Identified):
+        if not is_identified(self._others):
             raise TypeError(f"{type(self._others).__name__} cannot say who answers")
         setup = self._others.identify([name for name in models if name != COMMAND_MODEL], tools)
         if COMMAND_MODEL not in models:
