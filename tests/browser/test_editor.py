@@ -275,7 +275,9 @@ def test_triggers_are_made_changed_and_deleted_and_a_goal_is_set(
         page.get_by_label("Its name").fill("nightly")
         page.get_by_label("minute, hour, day").fill("0 9 * * 1-5")
         page.get_by_label("By the clock of").fill("Asia/Tokyo")
-        expect(page.get_by_text("It runs at 09:00 from Monday to Friday.")).to_be_visible()
+        expect(
+            page.locator("main").get_by_text("It runs at 09:00 from Monday to Friday.")
+        ).to_be_visible()
         page.get_by_role("button", name="Make it").click()
         expect(page.get_by_role("alert")).to_contain_text("Still missing: topic.")
         page.get_by_label("topic").fill("tea")

@@ -122,13 +122,13 @@ def test_a_reload_brings_back_what_was_typed_until_it_is_saved_or_discarded(
         page = editor_of(site, "plain")
         typed_at_end(page, "# half a thou")
         page.reload()
-        expect(page.get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("main").get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
         assert "# half a thou" in shown(page)
         typed_at_end(page, "ght")
         page.get_by_role("link", name="Runs", exact=True).first.click()
         expect(page.get_by_role("heading", name="Runs")).to_be_visible()
         page.go_back()
-        expect(page.get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("main").get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
         assert "# half a thought" in shown(page)
         page.get_by_role("button", name="Discard it").click()
         expect(page.get_by_text("Nothing has changed.")).to_be_visible()
@@ -139,7 +139,7 @@ def test_a_reload_brings_back_what_was_typed_until_it_is_saved_or_discarded(
         page.reload()
         expect(page.locator("[data-step]").first).to_be_visible(timeout=PATIENCE)
         page.wait_for_timeout(1000)
-        expect(page.get_by_text("is here again")).to_have_count(0)
+        expect(page.locator("main").get_by_text("is here again")).to_have_count(0)
         assert site.errors == []
 
 
@@ -151,7 +151,7 @@ def test_a_new_one_that_was_never_saved_is_there_after_a_reload(
         expect(page.locator("[data-step]").first).to_be_visible(timeout=PATIENCE)
         typed_at_end(page, "# mine")
         page.reload()
-        expect(page.get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("main").get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
         assert "# mine" in shown(page)
 
 
@@ -163,7 +163,7 @@ def test_two_tabs_on_one_file_tell_each_other_and_their_texts_are_merged(
         first.bring_to_front()
         typed_at_end(first, "# of the first\n")
         second.bring_to_front()
-        told = second.get_by_text("This workflow is being edited in another tab.")
+        told = second.locator("main").get_by_text("This workflow is being edited in another tab.")
         expect(told).to_be_visible(timeout=PATIENCE)
         text_of(second)
         second.keyboard.press("Control+Home")
@@ -171,7 +171,7 @@ def test_two_tabs_on_one_file_tell_each_other_and_their_texts_are_merged(
         save(second)
         assert saved(site.served, "plain") == "# of the second\n" + PLAIN
         first.bring_to_front()
-        changed = first.get_by_text("The file was changed by somebody else.")
+        changed = first.locator("main").get_by_text("The file was changed by somebody else.")
         expect(changed).to_be_visible(timeout=PATIENCE)
         assert "# of the first" in shown(first)
         first.get_by_role("button", name="Merge them", exact=True).click()
@@ -208,7 +208,7 @@ def test_a_closed_tab_leaves_its_text_to_the_next_one(browser: Browser, tmp_path
         typed_at_end(page, "# left behind")
         page.close()
         page = editor_of(site, "plain")
-        expect(page.get_by_text("A tab that was closed left a text")).to_be_visible(
+        expect(page.locator("main").get_by_text("A tab that was closed left a text")).to_be_visible(
             timeout=PATIENCE
         )
         page.get_by_role("button", name="Take that text").click()
@@ -431,18 +431,22 @@ def check_typed(page: Page, site: Site, folder: Path) -> None:
     check_page(page, "problems, and words that are offered")
     page.keyboard.press("Escape")
     page.reload()
-    expect(page.get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("main").get_by_text("is here again")).to_be_visible(timeout=PATIENCE)
     check_page(page, "restored")
     page.keyboard.press("Control+s")
     check_page(page, "save")
     page.keyboard.press("Escape")
     other = editor_of(site, "plain")
-    expect(other.get_by_text("is being edited in another tab")).to_be_visible(timeout=PATIENCE)
+    expect(other.locator("main").get_by_text("is being edited in another tab")).to_be_visible(
+        timeout=PATIENCE
+    )
     check_page(other, "edited in another tab")
     other.close()
     (folder / "workflows" / "plain.yaml").write_text(PLAIN + "# theirs\n")
     page.evaluate("dispatchEvent(new Event('focus'))")
-    expect(page.get_by_text("changed by somebody else")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("main").get_by_text("changed by somebody else")).to_be_visible(
+        timeout=PATIENCE
+    )
     check_page(page, "changed on disk")
 
 

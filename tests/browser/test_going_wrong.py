@@ -153,7 +153,7 @@ def test_an_address_that_means_nothing_leaves_the_way_to_the_other_pages(
 def test_a_page_that_breaks_says_so_and_leaves_the_others(browser: Browser, tmp_path: Path) -> None:
     with opened_site(browser, tmp_path, QUICK) as site:
         page = site.page("/workflows")
-        wrong = {"status": 200, "body": json.dumps({"ok": True, "runs": [None], "next": None})}
+        wrong = {"status": 200, "body": json.dumps({"ok": True, "runs": [{}], "next": None})}
         page.route(re.compile(r"/api/runs\??$"), lambda route: route.fulfill(**wrong))  # type: ignore[arg-type]
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("heading", name="This page broke")).to_be_visible()
