@@ -106,7 +106,8 @@ def test_ctrl_c_ends_watching_with_the_command_that_goes_on(tmp_path: Path) -> N
     with stuck(tmp_path, STUCK) as (child, run_id):
         with running(tmp_path, "watch") as watching:
             assert watching.stderr is not None
-            watching.stderr.readline()
+            watching.stderr.readline()  # which run it is
+            watching.stderr.readline()  # what that run does: it is watched now
             watching.send_signal(signal.SIGINT)
             _, err = watching.communicate(timeout=30)
         assert watching.returncode == 130

