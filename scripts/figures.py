@@ -19,8 +19,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "stretto"
 SMALL = 60
 # Functions are verbs. These forms say that something was done, and not what a call does.
 PARTICIPLES = {"said", "told", "shown", "judged", "asked", "meant", "heard", "handed"}
-# These too, where a function is its module's own: `listed(…)` of `text.short` is a value's name.
-PRIVATE_PARTICIPLES = {"_listed", "_named", "_cut", "_checked", "_replaced", "_decided"}
+# So do all of these where a function is its module's own. `listed(…)` of `text.short` is a value's name.
+PRIVATE_PARTICIPLE = re.compile(r"_([a-z]{2,}ed|begun|cut|given|held|kept|left|spent|written)")
+VERBS = {"_embed", "_exceed", "_feed", "_need", "_proceed", "_seed", "_succeed"}
 # Nouns of this field that only look like participles.
 NOUNS = {"string", "testing", "setting", "thing", "embedding", "heading", "routing"}
 
@@ -77,9 +78,18 @@ def _participles(trees: dict[str, ast.Module]) -> list[str]:
         for module, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.name.lstrip("_") in PARTICIPLES or node.name in PRIVATE_PARTICIPLES)
-        and not any(ast.unparse(each) == "property" for each in node.decorator_list)
+        and _is_participle(node.name)
+        and not any(ast.unparse(each) in _VALUES for each in node.decorator_list)
     ]
+
+
+# What is read, or entered, is a value: `with _traced(…)`.
+_VALUES = {"property", "cached_property", "contextmanager", "asynccontextmanager"}
+
+
+def _is_participle(name: str) -> bool:
+    is_private_one = PRIVATE_PARTICIPLE.fullmatch(name) is not None and name not in VERBS
+    return name.lstrip("_") in PARTICIPLES or is_private_one
 
 
 def _function_lengths(trees: dict[str, ast.Module]) -> list[tuple[int, str]]:

@@ -101,7 +101,7 @@ def digest_of(function: Callable[..., object]) -> str:
     """Changes with the code of the function and with the values that it carries with it. What the
     function calls in turn is not followed."""
     digest = sha256()
-    for text in (*_carried(function), *_code(plain_function(function))):
+    for text in (*_carried_values(function), *_code(plain_function(function))):
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()[:32]
 
@@ -112,22 +112,22 @@ def _code(function: Any) -> Iterator[str]:
     with suppress(OSError, TypeError):  # as of what was typed at a prompt
         yield inspect.getsource(function)
     if isinstance(code := getattr(function, "__code__", None), CodeType):
-        yield from _compiled(code)
+        yield from _code_parts(code)
 
 
-def _compiled(code: CodeType) -> Iterator[str]:
+def _code_parts(code: CodeType) -> Iterator[str]:
     yield code.co_code.hex()
     yield repr(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _compiled(constant)
+            yield from _code_parts(constant)
         elif isinstance(constant, frozenset):  # whose order differs between processes
             yield repr(sorted(map(repr, constant)))
         else:
             yield repr(constant)
 
 
-def _carried(function: Any) -> Iterator[str]:
+def _carried_values(function: Any) -> Iterator[str]:
     """The values that a function carries with it: defaults, closures, arguments of a partial."""
     while isinstance(function, partial):
         yield from map(_text, (*function.args, *function.keywords.items()))

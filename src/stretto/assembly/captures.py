@@ -79,7 +79,7 @@ async def capture_workflow(
     if (
         len(ids) == 1
         and not given
-        and (drafted := await _of_draft(engine, *await _drafted(engine, ids[0])))
+        and (drafted := await _of_draft(engine, *await _find_draft(engine, ids[0])))
     ):
         return drafted
     source = await _source(engine, ids, given)
@@ -94,7 +94,7 @@ async def _source(engine: Engine, ids: Sequence[str], given: Mapping[str, str]) 
     for id in dict.fromkeys(ids):
         turns = await _turns(engine, id, len(ids) == 1)
         if turns is None:
-            history = await _ended(engine, id)
+            history = await _read_ended(engine, id)
             if len(ids) > 1 and _is_saved(engine.project, history):
                 done.append(_workflow(history))
                 continue
@@ -106,7 +106,7 @@ async def _source(engine: Engine, ids: Sequence[str], given: Mapping[str, str]) 
                 words.append(turn.said)
                 answer = turn.answer
                 if turn.kind == "workflow":
-                    done.append(_workflow(await _ended(engine, turn.run_id)))
+                    done.append(_workflow(await _read_ended(engine, turn.run_id)))
                 for call in calls:
                     done += await _of_call(engine, call)
     return CaptureSource(tuple(done), "\n".join(words), answer, {**known, **given})
@@ -126,7 +126,7 @@ def _named_inputs(history: "History", done: Sequence[RecordedDelegation]) -> dic
     }
 
 
-async def _drafted(engine: Engine, id: str) -> tuple[str, str]:
+async def _find_draft(engine: Engine, id: str) -> tuple[str, str]:
     """The run that a draft became, and the draft; empty where there is none. A chat in which nothing
     but one draft was run stands for that run."""
     turns = await _turns(engine, id, is_alone=True)
@@ -147,15 +147,15 @@ async def _of_draft(engine: Engine, run_id: str, draft_id: str) -> CapturedWorkf
     if not (await _is_known(engine, run_id) and await _is_known(engine, draft_id)):
         return None
     history = await engine.history(run_id)
-    from stretto.assembly.drafts import drafted
+    from stretto.assembly.drafts import read_draft
     from stretto.report.report import report_of
 
     project = engine.project
-    draft = await drafted(project, report_of((await engine.history(draft_id)).state))
+    draft = await read_draft(project, report_of((await engine.history(draft_id)).state))
     recipe = project.recipe_from_text(draft.recipe, "draft.yaml")
     if recipe.source.digest != history.started.digest:
         return None
-    await _ended(engine, run_id)
+    await _read_ended(engine, run_id)
     return await _proven_draft(engine, recipe, history)
 
 
@@ -183,7 +183,7 @@ async def _of_call(engine: Engine, call: KeptCall) -> list[RecordedDelegation]:
         return []
     if call.tool == "draft_workflow":
         return []  # what it drafted is captured where it was run
-    history = await _ended(engine, call.run_id)
+    history = await _read_ended(engine, call.run_id)
     if call.tool == "run_workflow":
         return [_workflow(history)] if call.is_ok else []
     return _delegations(history, str(call.arguments.get("description") or ""))
@@ -200,7 +200,7 @@ def _workflow(history: "History") -> RecordedDelegation:
     plan, given = history.state.plan, history.started.inputs
     defaults = {str(each.name): each.default for each in plan.inputs}
     inputs = {name: value for name, value in given.items() if defaults.get(name) != value}
-    prompts, outputs = _recorded(history)
+    prompts, outputs = _read_record(history)
     inside = {key: (prompts.get(key, ""), output) for key, output in outputs.items()}
     return RecordedDelegation(
         "", "", as_text(output_of(history.state)), history.started.at,
@@ -212,7 +212,7 @@ async def _is_known(engine: Engine, run_id: str) -> bool:
     return await (await engine.runs_of()).is_known(RunId(run_id))
 
 
-async def _ended(engine: Engine, run_id: str) -> "History":
+async def _read_ended(engine: Engine, run_id: str) -> "History":
     """Raises NotFound, and InvalidUsage for a run that is no example to follow yet."""
     history = await engine.history(run_id)
     if history.state.plan.name == DRAFT:
@@ -226,7 +226,7 @@ async def _ended(engine: Engine, run_id: str) -> "History":
 
 def _delegations(history: "History", title: str = "") -> list[RecordedDelegation]:
     """The delegations of a run that worked. Raises InvalidUsage for a run with steps of other kinds."""
-    state, (prompts, _) = history.state, _recorded(history)
+    state, (prompts, _) = history.state, _read_record(history)
     batch = str(state.run_id) if state.plan.name == BATCH else ""
     found = []
     for number, step in enumerate(state.order):
@@ -279,7 +279,7 @@ async def _proven(engine: Engine, captured: CapturedRecipe) -> CapturedWorkflow:
     }
     asked = await _replay(project, recipe, {}, outputs)
     edges = {str(step.id): [str(id) for id in step.edges] for step in plan.steps}
-    return await _described(
+    return await _describe(
         project, replace(found, differences=differences(captured, asked, edges)), plan
     )
 
@@ -292,14 +292,14 @@ async def _proven_draft(engine: Engine, recipe: "Recipe", history: "History") ->
         plan = await asyncio.to_thread(project.plan, recipe)
     except InvalidRecipe as error:  # an agent that it names is gone
         return replace(found, problems=error.problems)
-    prompts, outputs = _recorded(history)
+    prompts, outputs = _read_record(history)
     asked = await _replay(project, recipe, history.started.inputs, outputs)
     differs = [key for key in outputs if not says_same(asked.get(key, ""), prompts.get(key, ""))]
     said = tuple(f"'{key}' was asked something else" for key in differs)
-    return await _described(project, replace(found, differences=said), plan)
+    return await _describe(project, replace(found, differences=said), plan)
 
 
-async def _described(project: Project, found: CapturedWorkflow, plan: "Plan") -> CapturedWorkflow:
+async def _describe(project: Project, found: CapturedWorkflow, plan: "Plan") -> CapturedWorkflow:
     from stretto.report.diagrams import draw
 
     twin = await asyncio.to_thread(lambda: twin_of(plan, known_recipes(project), ""))
@@ -307,7 +307,7 @@ async def _described(project: Project, found: CapturedWorkflow, plan: "Plan") ->
     return replace(found, diagram=diagram, same_as=twin.name if twin else "")
 
 
-def _recorded(history: "History") -> tuple[dict[str, str], dict[str, Json]]:
+def _read_record(history: "History") -> tuple[dict[str, str], dict[str, Json]]:
     """What each part of a run was asked, and what it gave; both by its last attempt."""
     from stretto.report.transcript import Log
 

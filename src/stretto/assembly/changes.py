@@ -167,7 +167,7 @@ def apply_change(
         outcome = _foresee(changes, workspace, home, settlement)
     else:
         _require_permission(project, history.started.run_id, step)
-        outcome = _merged(merge_back(changes, workspace, home, at, settlement))
+        outcome = _refuse_conflict(merge_back(changes, workspace, home, at, settlement))
     return AppliedChange(
         history.started.run_id,
         step,
@@ -182,7 +182,7 @@ def apply_change(
 def _foresee(changes: ChangeSet, workspace: Path, home: Path, settlement: Settlement) -> Merged:
     if is_merged(changes, workspace, home):
         return Merged(changes.id, (), (), was_done=True)
-    planned = _merged(plan_merge(changes, workspace, settlement))
+    planned = _refuse_conflict(plan_merge(changes, workspace, settlement))
     return Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
 
 
@@ -243,7 +243,7 @@ def _require_permission(project: "Project", run: str, step: str) -> None:
         raise PermissionDenied(f"{said}, and the setting is permission: read_only", hint=hint)
 
 
-def _merged(outcome: _Outcome | Conflict) -> _Outcome:
+def _refuse_conflict(outcome: _Outcome | Conflict) -> _Outcome:
     """Raises MergeConflict."""
     if isinstance(outcome, Conflict):
         clashes = "; ".join(f"{quote_path(clash.path)} {clash.why}" for clash in outcome.clashes)

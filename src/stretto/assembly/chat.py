@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.conversation import LeadTurn
 from stretto.assembly.arguments import check_text
-from stretto.assembly.delegation import ChatHost, LeadTools, warnings_told
+from stretto.assembly.delegation import ChatHost, LeadTools, read_warnings
 from stretto.assembly.engine import Engine
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.model import Event
@@ -208,7 +208,9 @@ class Chat:
         found = await self._file.use(
             lambda store: [(e, store.calls(e.run_id)) for e in store.turns(self.id)]
         )
-        return tuple([turn_of(e, calls, await self._awaited(e, calls)) for e, calls in found])
+        return tuple(
+            [turn_of(e, calls, await self._find_decisions(e, calls)) for e, calls in found]
+        )
 
     def events(self) -> AsyncGenerator[ChatEvent, None]:
         """What happens in the turn under way, or in the next one, until it ends. Raises InvalidUsage
@@ -256,7 +258,7 @@ class Chat:
                 if not turns and all(each.id != self.id for each in store.chats()):
                     store.add_chat(replace(self._kept, at=now))
                 if turns and not turns[-1].has_ended:
-                    raise _unfinished(turns[-1])
+                    raise _unfinished_turn(turns[-1])
                 self._check_budget(turns)
                 turn = KeptTurn(
                     self.id, len(turns) + 1, run_id or new_run_id(), "lead" if kind == "lead" else "workflow",
@@ -318,7 +320,7 @@ class Chat:
         else:
             spent = await self._file.use(lambda store: store.turns(self.id))
             request = RunRequest(run_id=turn.run_id, permission=self.permission, model=chat.model)
-            request = replace(request, budget=self._left(spent))
+            request = replace(request, budget=self._budget_left(spent))
             if turn.kind == "lead":
                 given: dict[str, Json] = {"message": turn.said}
                 request = replace(request, recipe=turn_recipe(turn.number), inputs=given)
@@ -352,9 +354,9 @@ class Chat:
         if state.has_ended and turn.kind == "lead":
             await self._end_children(turn)
         calls = await self._file.use(lambda store: store.calls(turn.run_id))
-        awaits = await self._awaited(turn, calls)
+        awaits = await self._find_decisions(turn, calls)
         if not turn.has_ended:
-            turn = _ended(turn, state, calls) if state.has_ended else replace(
+            turn = _end_turn(turn, state, calls) if state.has_ended else replace(
                 turn,
                 status="waiting" if awaits else "open",
                 usage=sum((each.usage for each in calls), usage_with_interrupted(state)),
@@ -374,7 +376,7 @@ class Chat:
                 with suppress(StrettoError):  # it has ended, or another process ends it
                     await self._host.open(call.run_id).cancel("its turn has ended")
 
-    async def _awaited(
+    async def _find_decisions(
         self, turn: KeptTurn, calls: Sequence[KeptCall]
     ) -> tuple[AwaitedDecision, ...]:
         if turn.has_ended:
@@ -416,7 +418,7 @@ class Chat:
             raise InvalidUsage(f"chat {self.id} has no messages yet")
         return turns[-1]
 
-    def _left(self, turns: Sequence[KeptTurn]) -> Budget:
+    def _budget_left(self, turns: Sequence[KeptTurn]) -> Budget:
         """What the turns so far leave of the chat's budget."""
         budget = self._kept.budget
         tokens = sum(each.usage.tokens for each in turns)
@@ -428,7 +430,7 @@ class Chat:
         )
 
     def _check_budget(self, turns: Sequence[KeptTurn]) -> None:
-        left, budget = self._left(turns), self._kept.budget
+        left, budget = self._budget_left(turns), self._kept.budget
         for name in ("tokens", "usd", "agents"):
             if getattr(budget, name) is not None and getattr(left, name) <= 0:
                 said = f"the budget of chat {self.id} is spent: {getattr(budget, name)} {name}"
@@ -547,7 +549,7 @@ def _summary(chat: KeptChat, turns: Sequence[KeptTurn]) -> ChatSummary:
     return ChatSummary(chat.id, chat.at, last.at if last else chat.at, len(turns), title, status)
 
 
-def _ended(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> KeptTurn:
+def _end_turn(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> KeptTurn:
     report = report_of(state)
     # An answer counts, though none of the calls before it may have worked: the warnings say that.
     is_answered = turn.kind == "lead" and report.steps[0].status == StepStatus.SUCCEEDED
@@ -573,10 +575,10 @@ def _warnings(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> I
     yield from (said for step in state.order for said in step.warnings)
     for call in calls:
         if call.result is not None:
-            yield from (f"{call.tool}: {said}" for said in warnings_told(call.result))
+            yield from (f"{call.tool}: {said}" for said in read_warnings(call.result))
 
 
-def _unfinished(turn: KeptTurn) -> InvalidUsage:
+def _unfinished_turn(turn: KeptTurn) -> InvalidUsage:
     waits = "waits for a person" if turn.status == "waiting" else "has not ended"
     hint = f"go on with it (stretto chat --resume {turn.chat}), or end it: /cancel, chat.cancel()"
     return InvalidUsage(f"turn {turn.number} of chat {turn.chat} {waits}", hint=hint)

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
-from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
+from stretto.assembly.drafts import DraftedRecipe, draft_request, prepare_draft, read_draft
 from stretto.assembly.recipe_files import Wish, save_workflow, unread_doubts
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
@@ -347,9 +347,9 @@ class _Calls:
             given: dict[str, Json] = {"prompt": arguments.prompt}
             async with self._width:  # as many at once as steps of one recipe
                 report = await self._run(call, RunRequest(task_recipe(arguments.agent), given))
-            return _done(report, _task_result(report))
+            return _make_done(report, _task_result(report))
 
-        return await self._keyed("task", arguments, key, work, starts_run=True)
+        return await self._call_once("task", arguments, key, work, starts_run=True)
 
     async def task_batch(self, arguments: BatchArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -362,17 +362,17 @@ class _Calls:
                 {
                     "index": each["index"],
                     "status": each["status"],
-                    "output": _bounded(each["output"], most),
-                    "error": _bounded(each["error"], most),
+                    "output": _shorten_output(each["output"], most),
+                    "error": _shorten_output(each["error"], most),
                 }
                 for each in results_of(report)
             ]
             told: dict[str, object] = {"run_id": report.run_id, "status": report.status}
-            return _done(
-                report, {"ok": report.is_ok, **told, "results": results, **_warned(report)}
+            return _make_done(
+                report, {"ok": report.is_ok, **told, "results": results, **_list_warnings(report)}
             )
 
-        return await self._keyed("task_batch", arguments, key, work, starts_run=True)
+        return await self._call_once("task_batch", arguments, key, work, starts_run=True)
 
     async def run_workflow(self, arguments: WorkflowArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -388,7 +388,7 @@ class _Calls:
             return await self._run_allowed(call, wanted)
 
         starts_run = not arguments.dry_run
-        return await self._keyed("run_workflow", arguments, key, work, starts_run=starts_run)
+        return await self._call_once("run_workflow", arguments, key, work, starts_run=starts_run)
 
     async def draft_workflow(self, arguments: DraftArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -396,11 +396,11 @@ class _Calls:
                 call, draft_request(self._project, arguments.words, MAX_REPAIRS)
             )
             try:
-                return _done(report, _told_draft(await drafted(self._project, report)))
+                return _make_done(report, _draft_as_json(await read_draft(self._project, report)))
             except StrettoError as error:  # the model gave no answer, which has cost something
-                return _done(report, error_as_json(error))
+                return _make_done(report, error_as_json(error))
 
-        return await self._keyed("draft_workflow", arguments, key, work, starts_run=True)
+        return await self._call_once("draft_workflow", arguments, key, work, starts_run=True)
 
     async def run_draft(self, arguments: RunDraftArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -408,7 +408,7 @@ class _Calls:
                 hint = "draft_workflow gives the name of its draft"
                 raise NotFound(f"there is no draft '{arguments.draft}' in this chat", hint=hint)
             report = await self._host.open(RunId(arguments.draft)).report()
-            draft = await drafted(self._project, report)
+            draft = await read_draft(self._project, report)
             if not draft.is_sound:
                 said = f"draft {draft.id} cannot run: it has problems"
                 raise InvalidRecipe(said, draft.problems, hint="say it in other words")
@@ -418,7 +418,7 @@ class _Calls:
             wanted = _WantedRun(recipe, inputs, subject, draft.to_read, draft.recipe, draft.diagram)
             return await self._run_allowed(call, wanted)
 
-        return await self._keyed("run_draft", arguments, key, work, starts_run=True)
+        return await self._call_once("run_draft", arguments, key, work, starts_run=True)
 
     async def _run_allowed(self, call: KeptCall, wanted: _WantedRun) -> _Done:
         """The run, once it is allowed. One that has begun was allowed before."""
@@ -437,7 +437,7 @@ class _Calls:
         is_read = bool(wanted.to_read)  # for then a person was asked, whatever the permission is
         request = RunRequest(wanted.recipe, wanted.inputs, is_read=is_read)
         report = await self._run(call, request)
-        return _done(report, _task_result(report))
+        return _make_done(report, _task_result(report))
 
     async def save_workflow(self, arguments: SaveArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -456,7 +456,7 @@ class _Calls:
             told: dict[str, object] = {"ok": True, "name": saved.name, "version": saved.version}
             return _Done({**told, "origin": saved.origin, "same_as": saved.same_as or None})
 
-        return await self._keyed("save_workflow", arguments, key, work)
+        return await self._call_once("save_workflow", arguments, key, work)
 
     async def list_workflows(self, arguments: NoArguments, key: str) -> ToolOutcome:
         found = [
@@ -475,7 +475,7 @@ class _Calls:
             told = {"ok": True, "workflows": found, "note": "there are more than fit here"}
         return _outcome(told)
 
-    async def _keyed(
+    async def _call_once(
         self,
         tool: str,
         arguments: Arguments,
@@ -504,12 +504,12 @@ class _Calls:
 
     async def _run(self, call: KeptCall, request: RunRequest) -> Report:
         """A run within what the turn may still spend."""
-        left = await self._left()
+        left = await self._budget_left()
         model = self._delegation._chat.model
         run = await self._delegation.drive(call, replace(request, model=model, budget=left))
         return await run.report()
 
-    async def _left(self) -> Budget:
+    async def _budget_left(self) -> Budget:
         allowance = self._request.allowance
         tokens, usd = allowance.left() if allowance is not None else (None, None)
         return Budget(
@@ -558,26 +558,26 @@ def _delegating(
     return _DelegatingTool(spec, model, work, turn)
 
 
-def _done(report: Report, told: Mapping[str, object]) -> _Done:
+def _make_done(report: Report, told: Mapping[str, object]) -> _Done:
     return _Done(told, report.usage, report.agents_deployed)
 
 
 def _task_result(report: Report) -> dict[str, object]:
     told: dict[str, object] = {"run_id": report.run_id, "status": report.status}
-    output = _bounded(report.output, _MOST_RESULT)
+    output = _shorten_output(report.output, _MOST_RESULT)
     if report.is_ok:
-        return {"ok": True, **told, "output": output, **_warned(report)}
+        return {"ok": True, **told, "output": output, **_list_warnings(report)}
     errors = [
         f"{step.id}: {step.error or step.reason}" for step in report.steps
         if step.error or step.reason
     ]  # fmt: skip
     message = shorten("; ".join(errors) or f"the run ended {report.status}", 2_000)
     kept = output if report.status == "partial" else None
-    details = {**told, "output": kept, **_warned(report)}
+    details = {**told, "output": kept, **_list_warnings(report)}
     return {"ok": False, "error": {"kind": report.status, "message": message, "details": details}}
 
 
-def _warned(report: Report) -> dict[str, object]:
+def _list_warnings(report: Report) -> dict[str, object]:
     """What was amiss in a run: an agent may claim what did not happen."""
     said = [shorten(each, 400) for each in report.warnings[:_MOST_WARNINGS]]
     if (more := len(report.warnings) - len(said)) > 0:
@@ -585,7 +585,7 @@ def _warned(report: Report) -> dict[str, object]:
     return {"warnings": said} if said else {}
 
 
-def warnings_told(result: str) -> Iterator[str]:
+def read_warnings(result: str) -> Iterator[str]:
     """The warnings in what the model was told about a call."""
     told = json.loads(result)
     error = told.get("error")
@@ -594,11 +594,11 @@ def warnings_told(result: str) -> Iterator[str]:
     yield from (each for each in said if isinstance(each, str)) if isinstance(said, list) else ()
 
 
-def _told_draft(draft: DraftedRecipe) -> dict[str, object]:
+def _draft_as_json(draft: DraftedRecipe) -> dict[str, object]:
     told: dict[str, object] = {
         "draft": draft.id,
-        "recipe": _bounded(draft.recipe, _MOST_RESULT // 2),
-        "diagram": _bounded(draft.diagram, _MOST_RESULT // 4),
+        "recipe": _shorten_output(draft.recipe, _MOST_RESULT // 2),
+        "diagram": _shorten_output(draft.diagram, _MOST_RESULT // 4),
         "rounds": draft.rounds,
         "to_read": [shorten(each, 400) for each in draft.to_read[:_MOST_DOUBTS]],
     }
@@ -618,7 +618,7 @@ def _dry_run(found: Mapping[str, object]) -> dict[str, object]:
     return {**short, "note": "the prompts are too long to be shown here"}
 
 
-def _bounded(output: Json, most: int) -> Json:
+def _shorten_output(output: Json, most: int) -> Json:
     if output is None:
         return None
     text = as_text(output)

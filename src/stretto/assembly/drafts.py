@@ -1,6 +1,6 @@
 """Words become a recipe, for one project. In: words, or the run that drafted. Out: DraftedRecipe.
 
-    draft_request ─prepare_draft→ PreparedRun ─launch→ Run ─drafted→ DraftedRecipe
+    draft_request ─prepare_draft→ PreparedRun ─launch→ Run ─read_draft→ DraftedRecipe
 
 Drafting is a run (`lead.drafts`), so a draft is known by the id of that run, for as long as the run is kept.
 """
@@ -92,11 +92,11 @@ def _drafter(project: Project) -> "Agent":
 async def prepare_draft(engine: "Engine", request: RunRequest) -> PreparedRun:
     """A local model is held to a schema: it seldom writes sound YAML by itself. Raises as `prepare` does."""
     prepared = await engine.prepare(request)
-    again = constrained(engine.project, request, prepared)
+    again = constrain(engine.project, request, prepared)
     return prepared if again is None else await engine.prepare(again)
 
 
-def constrained(project: Project, request: RunRequest, prepared: PreparedRun) -> RunRequest | None:
+def constrain(project: Project, request: RunRequest, prepared: PreparedRun) -> RunRequest | None:
     """The same request with a schema for the answer, where the model needs one."""
     drafter = prepared.plan.agents[AgentId(DRAFTER)]
     names = prepared.models.names_for(drafter.model, drafter.fallback_models)
@@ -116,7 +116,7 @@ def check_is_draft(workflow: str, run_id: str) -> None:
         raise InvalidUsage(f"run {run_id} is no draft, but {workflow}", hint=hint)
 
 
-async def drafted(project: Project, report: "Report") -> DraftedRecipe:
+async def read_draft(project: Project, report: "Report") -> DraftedRecipe:
     """What the run of a draft gave. Raises InvalidUsage for a run of something else, StrettoError for one
     without an answer."""
     check_is_draft(report.workflow, report.run_id)
@@ -132,10 +132,10 @@ async def drafted(project: Project, report: "Report") -> DraftedRecipe:
     words = str(report.inputs.get("words", ""))
     rounds = sum(each.agent == DRAFTER for each in step.attempts if each.number == 1)
     found = DraftedRecipe(report.run_id, words, text, rounds=rounds)
-    return await asyncio.to_thread(examined, project, found, text)
+    return await asyncio.to_thread(examine_draft, project, found, text)
 
 
-def examined(project: Project, draft: DraftedRecipe, text: str) -> DraftedRecipe:
+def examine_draft(project: Project, draft: DraftedRecipe, text: str) -> DraftedRecipe:
     """The draft with this text, checked as any recipe is. Whatever its run says, this decides."""
     recipe = project.recipe_from_text(text, "draft.yaml")
     problems = project.problems_of(text, "draft.yaml") if text else ()

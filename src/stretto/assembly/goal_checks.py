@@ -430,12 +430,12 @@ def _branches(folder: Path) -> frozenset[str]:
     for kind in ("refs/heads", "refs/remotes/origin"):
         root = repository.common_dir / kind
         found.update(str(file.relative_to(root)) for file in root.rglob("*") if file.is_file())
-        packed = _packed(repository.common_dir / "packed-refs")
+        packed = _packed_refs(repository.common_dir / "packed-refs")
         found.update(ref.removeprefix(f"{kind}/") for ref in packed if ref.startswith(f"{kind}/"))
     return frozenset(found)
 
 
-def _packed(file: Path) -> list[str]:
+def _packed_refs(file: Path) -> list[str]:
     try:
         lines = read_regular(file, _MOST_DATA_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
@@ -451,10 +451,10 @@ def _with_fields(document: Json) -> dict[str, Json]:
 
 def _file_values(place: Path) -> dict[str, Json]:
     raw = read_regular(place, _MOST_DATA_BYTES)
-    return _with_fields(_parsed(raw, place.suffix.lower(), place.name))
+    return _with_fields(_parse(raw, place.suffix.lower(), place.name))
 
 
-def _parsed(raw: bytes, suffix: str, name: str) -> Json:
+def _parse(raw: bytes, suffix: str, name: str) -> Json:
     """Raises ValueError."""
     text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
     if suffix == ".csv":
@@ -488,7 +488,7 @@ def _refuse_constant(name: str) -> Json:
 
 def _page_values(page: "Page") -> dict[str, Json]:
     kind = page.headers.get("content-type", "")
-    body = _parsed(page.body, ".json" if "json" in kind else "", "the answer")
+    body = _parse(page.body, ".json" if "json" in kind else "", "the answer")
     # `status` is the answer's own field where it has one; `http_status` is always the code.
     return {"status": page.status, **_with_fields(body), "body": body, "http_status": page.status}
 

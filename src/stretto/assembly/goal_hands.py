@@ -133,12 +133,14 @@ class GoalHands:
             report.status,
             report.usage,
             declared_reason(report.output),
-            _spent(report, goal),
+            _spent_budget(report, goal),
             shorten(self._project.redactor.text(waits[0] if waits else error), 500),
-            self._warned(issue.text for issue in report.issues if issue.kind == "warning"),
+            self._shorten_warnings(
+                issue.text for issue in report.issues if issue.kind == "warning"
+            ),
         )
 
-    def _warned(self, said: Iterable[str]) -> tuple[str, ...]:
+    def _shorten_warnings(self, said: Iterable[str]) -> tuple[str, ...]:
         hidden = (shorten(self._project.redactor.text(each), 400) for each in said)
         return tuple(islice(hidden, _MOST_WARNINGS))
 
@@ -150,7 +152,7 @@ class GoalHands:
                 async with asyncio.timeout(goal.seconds_left):
                     turn = await chat._send_once(turn_prompt(goal), run_id)
                     effort = _effort(turn, await self._spent_by(goal, run_id))
-                    return replace(effort, warnings=self._warned(turn.warnings))
+                    return replace(effort, warnings=self._shorten_warnings(turn.warnings))
             await chat.stop()
             return _effort(await chat.cancel("the time limit of its goal has passed"), "")
         except asyncio.CancelledError:
@@ -163,7 +165,7 @@ class GoalHands:
     async def _spent_by(self, goal: GoalStanding, run_id: RunId) -> str:
         if goal.tokens_left is None and goal.usd_left is None:
             return ""
-        return _spent(await self._roads.open(run_id).report(), goal)
+        return _spent_budget(await self._roads.open(run_id).report(), goal)
 
     async def _chat(self, goal: GoalStanding) -> Chat:
         """With a budget of what the goal has left, whatever its turns have used so far."""
@@ -258,7 +260,7 @@ def _effort(turn: ChatTurn, spent: str) -> Effort:
     return Effort(status, turn.usage, declared_reason(turn.text), spent, error)
 
 
-def _spent(report: "RunReport", goal: GoalStanding) -> str:
+def _spent_budget(report: "RunReport", goal: GoalStanding) -> str:
     """The budget of the goal that kept a step from working, if one did."""
     failed = [
         attempt.error

@@ -76,7 +76,7 @@ def goal_spec(project: Project, request: GoalRequest) -> GoalSpec:
         raise InvalidUsage(f"a goal has at most {_LONGEST_TEXT:,} characters", hint=hint)
     given = {"the goal's text": request.text, "its verifier": request.verify}
     project.refuse_secrets("a goal", {**given, "its inputs": request.inputs})
-    verifier = _permitted(read_verifier(request.verify), request.asked_by, request.consent)
+    verifier = _check_permitted(read_verifier(request.verify), request.asked_by, request.consent)
     spec = GoalSpec(
         request.text.strip(),
         str(verifier),
@@ -94,7 +94,7 @@ def goal_spec(project: Project, request: GoalRequest) -> GoalSpec:
     return spec
 
 
-def _permitted(verifier: Verifier, asked_by: AskedBy, consent: str | None) -> Verifier:
+def _check_permitted(verifier: Verifier, asked_by: AskedBy, consent: str | None) -> Verifier:
     if asked_by not in ("person", "model"):
         raise InvalidUsage(f"asked_by is '{asked_by}'; it must be person or model")
     if asked_by == "person" or not verifier.runs_command:

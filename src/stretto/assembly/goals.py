@@ -250,7 +250,7 @@ class Goals:
         fence = await self._with(lambda store: store.lease(id))
         journal = _LeasedGoal(self, id, fence)
         try:
-            goal = await self._opened(id, journal, limits)
+            goal = await self._open_goal(id, journal, limits)
             project = await asyncio.to_thread(self._engine.project_in, Path(goal.spec.folder))
             hands = GoalHands(self._engine, project, goal.spec, self._roads, watch)
         except BaseException:
@@ -260,7 +260,7 @@ class Goals:
         await found._drive(hands, goal, fence, watch.heard)
         return found
 
-    async def _opened(
+    async def _open_goal(
         self, id: str, journal: "_LeasedGoal", limits: GoalLimits | None
     ) -> GoalStanding:
         """How a leased goal stands; one that has ended, or has other limits now, is opened again."""

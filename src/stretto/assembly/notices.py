@@ -85,7 +85,7 @@ class Notifier:
             except StrettoError:  # one journal that cannot be read must not silence the others
                 continue
             self._remind_at[run_id] = self._next_reminder(history.state, now)
-            if notices := await self._with_store(lambda store: self._owed_by(history, store)):  # noqa: B023
+            if notices := await self._with_store(lambda store: self._find_owed(history, store)):  # noqa: B023
                 await self._with_store(lambda store: store.record(notices, time.time()))
         for notice in await self._with_store(lambda store: store.owed(time.time())):
             await self._send(notice)
@@ -100,13 +100,13 @@ class Notifier:
         open_runs = {row.run_id for row in rows}
         self._remind_at = {id: at for id, at in self._remind_at.items() if id in open_runs}
         due = {id for id, at in self._remind_at.items() if at <= now}
-        return sorted({*changed, *new, *due, *await self._gone_on(runs)})
+        return sorted({*changed, *new, *due, *await self._find_continued(runs)})
 
-    async def _gone_on(self, runs: "Runs") -> set[str]:
+    async def _find_continued(self, runs: "Runs") -> set[str]:
         """Runs of which people were asked and that have new events since, also of another process: it may
         have seen a deadline pass, and tells nobody."""
         since = time.time() - _ASKED_SECONDS
-        asked = await self._with_store(lambda store: store.runs_asked(since))
+        asked = await self._with_store(lambda store: store.find_runs_asked(since))
         news = await runs.news(self._cursor)
         is_first, self._cursor = self._cursor is None, news.cursor
         return asked if is_first or not news.is_whole else asked.intersection(news.run_ids)
@@ -116,7 +116,7 @@ class Notifier:
         moments = [due - self._settings.remind_seconds for due in dues if due is not None]
         return min((at for at in moments if at > now), default=float("inf"))
 
-    def _owed_by(self, history: "History", store: NoticeStore) -> list[Notice]:
+    def _find_owed(self, history: "History", store: NoticeStore) -> list[Notice]:
         state, now, found = history.state, self._engine.now(), list[Notice]()
         for step in state.awaiting_approval.values():
             found += self._notices(state, step, "asked")
@@ -125,7 +125,7 @@ class Notifier:
                 found += self._notices(state, step, "reminder")
             if is_overdue(state, step.id, now):
                 found += self._notices(state, step, "lapsed")
-        for id, key in _lapsed(history).items():
+        for id, key in _find_lapsed(history).items():
             for asked in store.find_asked(state.run_id, id, key):
                 text = json.dumps({**asked.content, "about": "lapsed", "prompts": []})
                 found.append(replace(asked, about="lapsed", text=text))
@@ -220,7 +220,7 @@ class Notifier:
         return await asyncio.to_thread(do)
 
 
-def _lapsed(history: "History") -> dict[StepId, str]:
+def _find_lapsed(history: "History") -> dict[StepId, str]:
     """The questions that a deadline has ended before a person did, by step: their keys."""
     asked, lapsed = dict[StepId, str](), dict[StepId, str]()
     for event in history.events:

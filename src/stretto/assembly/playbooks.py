@@ -29,7 +29,7 @@ def skill_of(history: "History", step: str) -> "EmittedSkill":
     """The delegation of a step that worked, as a skill-v1. Raises NotFound and InvalidUsage."""
     from stretto.events.model import ToolEnded
     from stretto.lead.captures import slug as words_slug
-    from stretto.lead.tasks import told_prompt
+    from stretto.lead.tasks import written_prompt
     from stretto.plan.model import PlannedDelegation
     from stretto.playbooks.curation import EmittedSkill, slug
     from stretto.text.visible import one_line
@@ -43,7 +43,7 @@ def skill_of(history: "History", step: str) -> "EmittedSkill":
         raise InvalidUsage(f"step '{step}' has not succeeded, so it is no example to follow")
     template = (work.brief.instruction or plan.agents[work.brief.agent].prompt).text
     name = f"{plan.name}-{step}"
-    if told := told_prompt(plan.name, history.started.inputs, found.planned.index):
+    if told := written_prompt(plan.name, history.started.inputs, found.planned.index):
         template, name = told, words_slug(told)
     used = dict.fromkeys(
         event.tool

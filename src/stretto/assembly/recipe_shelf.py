@@ -42,9 +42,9 @@ class RecipeShelf:
     def find(self, named: str, user: Recipe, outermost: Recipe) -> Recipe | Misfit:
         if is_named_as_file(named):
             return self._file(named, user, outermost)
-        return self._saved(named, user)
+        return self._find_saved(named, user)
 
-    def _saved(self, name: str, user: Recipe) -> Recipe | Misfit:
+    def _find_saved(self, name: str, user: Recipe) -> Recipe | Misfit:
         entry = self._workflows().find(name)
         if entry is None:
             known = self._workflows().names()

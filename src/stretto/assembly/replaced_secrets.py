@@ -45,7 +45,7 @@ def tell_of_secrets(
     others = tuple(each for each in plan.warnings if each.code != REPLACED)
     if not secrets:
         return plan if len(others) == len(plan.warnings) else structs.replace(plan, warnings=others)
-    if refused := tuple(_refused(plan, secrets, redactor)):
+    if refused := tuple(_find_refused(plan, secrets, redactor)):
         words = "; ".join(problem.message for problem in refused)
         raise InvalidInputs(f"{plan.name}: {words}", refused)
     said = (f"{why}: {MASK} stands in its place" for why in secrets.values())
@@ -71,7 +71,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _refused(plan: Plan, secrets: Mapping[str, str], redactor: Redactor) -> Iterator[Problem]:
+def _find_refused(plan: Plan, secrets: Mapping[str, str], redactor: Redactor) -> Iterator[Problem]:
     for step in plan.steps:
         sets = (*step.read_set, *step.write_set, *step.read_aliases, *step.write_aliases)
         if redactor.named("\n".join(sets)):
@@ -79,7 +79,9 @@ def _refused(plan: Plan, secrets: Mapping[str, str], redactor: Redactor) -> Iter
             sources = {each for t in templates for each in _sources(plan, step, t)}
             yield _problem(step, sources, secrets, "its sets would name other files")
             continue
-        sources = {each for brief in briefs(step.work) for each in _computed(plan, step, brief)}
+        sources = {
+            each for brief in briefs(step.work) for each in _computed_inputs(plan, step, brief)
+        }
         if not sources.isdisjoint(secrets):
             yield _problem(step, sources, secrets, f"it would be given {MASK}")
         elif any(redactor.named(each) for each in _own_texts(plan, step)):
@@ -94,7 +96,7 @@ def _problem(
                    hint=_HINT)  # fmt: skip
 
 
-def _computed(plan: Plan, step: PlannedStep, brief: Brief) -> Iterator[str]:
+def _computed_inputs(plan: Plan, step: PlannedStep, brief: Brief) -> Iterator[str]:
     """The inputs of the run that a program of this step computes with."""
     for template in _templates(plan, step, brief):
         yield from _sources(plan, step, template)
@@ -120,7 +122,9 @@ def _inputs_read(plan: Plan, inside: StepId | None, reference: Reference) -> Ite
         return
     is_named = reference.path[0] == "inputs"
     if is_named and len(reference.path) == 1:
-        names = [each.name for each in plan.inputs] if inside is None else _given(plan, inside)
+        names = (
+            [each.name for each in plan.inputs] if inside is None else _given_names(plan, inside)
+        )
     else:
         names = [str(reference.path[1 if is_named else 0])]
     if inside is None:
@@ -134,7 +138,7 @@ def _inputs_read(plan: Plan, inside: StepId | None, reference: Reference) -> Ite
             yield from _inputs_read(plan, holder.inside, each)
 
 
-def _given(plan: Plan, inside: StepId) -> list[str]:
+def _given_names(plan: Plan, inside: StepId) -> list[str]:
     work = plan.step(inside).work
     return list(work.given) if isinstance(work, PlannedWorkflow) else []
 

@@ -114,9 +114,9 @@ async def prepare(
     Raises InvalidRecipe, InvalidInputs, PermissionDenied, NotTrusted, NotReady and InvalidUsage.
     """
     if recorded is not None and request.is_resumed:
-        return await _resumed(request, project, ports, recorded.history)
+        return await _prepare_resumed(request, project, ports, recorded.history)
     # At one go: each way to a thread and back waits for all that the loop does.
-    start, notices, chosen = await hop.run(partial(_begun, request, project, ports, recorded))
+    start, notices, chosen = await hop.run(partial(_make_start, request, project, ports, recorded))
     if chosen is None:
         chosen = await ports.choose(
             project, start.plan, start.model, request.is_delegated, request.tell
@@ -125,7 +125,7 @@ async def prepare(
     return PreparedRun(project, start.plan, start, chosen, "auto", notices, request.accepted)
 
 
-def _begun(
+def _make_start(
     request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None
 ) -> tuple[Start, tuple[str, ...], ModelSelection | None]:
     if callable(request.recipe):
@@ -146,7 +146,7 @@ def _begun(
     plan = project.bind(plan, inputs, workspace)
     kept = (given.keys() - request.inputs.keys()) | request.kept
     plan = project.tell_of_secrets(plan, inputs, kept)
-    plan, asked = _permitted(plan, request, project, model, workspace)
+    plan, asked = _permit(plan, request, project, model, workspace)
     plan, more = equip_plan(plan, inputs, project.settings, ports.open_clock().now)
     start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
@@ -160,7 +160,7 @@ def _source(request: RunRequest) -> RecipeSource | None:
     return request.recipe
 
 
-def _permitted(
+def _permit(
     plan: "Plan", request: RunRequest, project: Project, model: str | None, workspace: str | None
 ) -> "tuple[Plan, tuple[str, ...]]":
     """The plan with the steps that a person allows, and why."""
@@ -189,7 +189,7 @@ def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start
     )
 
 
-async def _resumed(
+async def _prepare_resumed(
     request: RunRequest, project: Project, ports: Ports, history: "History"
 ) -> PreparedRun:
     started, plan = history.started, history.state.plan

@@ -402,7 +402,7 @@ class Stretto:
 
         Raises as `start` does, and StrettoError where the model gave no answer.
         """
-        from stretto.assembly.drafts import draft_request, drafted, prepare_draft
+        from stretto.assembly.drafts import draft_request, prepare_draft, read_draft
 
         check_text(words=words)
         check_optional_text(model=model)
@@ -411,7 +411,7 @@ class Stretto:
         limits = check_budget(budget)
         request = draft_request(project, words, max_repairs, model=model, budget=limits)
         run = await self._launch(await prepare_draft(self._engine, request))
-        return await drafted(project, await run.report())
+        return await read_draft(project, await run.report())
 
     def _read_tasks(self, tasks: object) -> tuple[AgentTask, ...]:
         if isinstance(tasks, str) or not isinstance(tasks, Sequence):

@@ -165,7 +165,7 @@ class Triggers:
         those that are there now count too. Raises as `add_schedule` does.
         """
         trigger = self._make("folder", name, workflow, inputs, overlap, permission)
-        trigger = await self._placed(
+        trigger = await self._resolve_folder(
             replace(
                 trigger,
                 folder=str(folder),
@@ -177,7 +177,7 @@ class Triggers:
         seen = {} if existing else await asyncio.to_thread(_versions, trigger)
         return await self._add(trigger, seen=seen)
 
-    async def _placed(self, trigger: Trigger) -> Trigger:
+    async def _resolve_folder(self, trigger: Trigger) -> Trigger:
         """With its folder whole. Raises InvalidUsage."""
         check_text(folder=trigger.folder, input=trigger.input, pattern=trigger.pattern)
         if not 0 < trigger.settle_seconds <= _LONGEST_SETTLE_SECONDS:
@@ -233,7 +233,7 @@ class Triggers:
         if trigger.kind == "schedule":
             check_text(cron=trigger.cron, zone=trigger.zone)
             await asyncio.to_thread(CronSchedule(trigger.cron, trigger.zone).check)
-        trigger = await self._placed(trigger) if is_folder else trigger
+        trigger = await self._resolve_folder(trigger) if is_folder else trigger
         await self._check(trigger)
         await self._with_store(
             lambda store: store.change(trigger, _still_seen(store, before, trigger, existing))

@@ -11,7 +11,7 @@ from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import (
     INTERRUPTED,
     OpenStretto,
-    drive_shown,
+    drive_with_progress,
     exit_code,
     prepare,
     print_end,
@@ -69,7 +69,7 @@ def _read(stretto: OpenStretto, file: str) -> tuple[AgentTask, ...]:
 async def _run(stretto: OpenStretto, request: RunRequest, result: ResultOptions) -> int:
     async with stretto:
         prepared = await prepare(stretto, request, result)
-        state, was_stopped = await drive_shown(stretto, prepared, result)
+        state, was_stopped = await drive_with_progress(stretto, prepared, result)
         if result.as_json:
             _print_results(stretto, state, result)
         else:

@@ -242,18 +242,18 @@ class _Session:
             if self._has_turns else []  # fmt: skip
         names = [*_LISTS, *_OWN, *(e.name for e in self._stretto.project.workflows.entries())]
         typed = read_typed(earlier, names)
-        code = self._guarded(self._continue)
+        code = self._catch_mistakes(self._continue)
         while code != INTERRUPTED:
             text = next(typed, None)
             if text is None:
                 break
             if (command := read_slash(text)) is not None and command.name in ("exit", "quit"):
                 break
-            code = self._guarded(partial(self._turn, text))
+            code = self._catch_mistakes(partial(self._turn, text))
         self._leave()
         return INTERRUPTED if code == INTERRUPTED else 0
 
-    def _guarded(self, work: Callable[[], int | None]) -> int | None:
+    def _catch_mistakes(self, work: Callable[[], int | None]) -> int | None:
         """A mistake ends no chat."""
         try:
             return work()

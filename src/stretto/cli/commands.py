@@ -278,7 +278,7 @@ def _example_lines(lines: Sequence[str]) -> Iterator[str]:
     beside = max((len(each) for each, does in pairs if does), default=0) + 2
     fits = all(beside + len(does) <= room for _, does in pairs)
     for each, does in pairs:
-        first, *more = _broken(each, room - 2)
+        first, *more = _break_line(each, room - 2)
         yield f"  {f'{first:{beside}}{does}' if fits and not more else first}".rstrip()
         yield from (f"      {line}" for line in more)
         if does and (more or not fits):
@@ -294,7 +294,7 @@ def _terminal_columns() -> int:
     return 80
 
 
-def _broken(example: str, room: int) -> Iterator[str]:
+def _break_line(example: str, room: int) -> Iterator[str]:
     """A command that is too long for the terminal goes on in the next line, as a shell reads it."""
     line = ""
     for word in _WORD.findall(example):

@@ -15,10 +15,10 @@ import click
 from stretto.assembly.drafts import (
     DraftedRecipe,
     check_is_draft,
-    constrained,
+    constrain,
     draft_request,
-    drafted,
-    examined,
+    examine_draft,
+    read_draft,
 )
 from stretto.assembly.json_forms import draft_as_json
 from stretto.assembly.request import RunRequest
@@ -27,7 +27,7 @@ from stretto.cli.foreground import (
     WAITING,
     OpenStretto,
     can_ask,
-    drive_shown,
+    drive_with_progress,
     exit_code,
     prepare,
     print_end,
@@ -130,7 +130,9 @@ async def _draft(
         state, was_stopped = await _drive_draft(stretto, words, draft_id, options, result)
         if was_stopped:
             return _print_stopped(state.run_id, result)
-        draft = await drafted(stretto.project, report_of(state, is_interrupted=not state.has_ended))
+        draft = await read_draft(
+            stretto.project, report_of(state, is_interrupted=not state.has_ended)
+        )
         if can_ask(result) and not options.is_approved:
             return await _ask_and_run(stretto, draft, options, result)
         return await _run_unasked(stretto, draft, options, result)
@@ -159,13 +161,13 @@ async def _drive_draft(
         if state.has_ended:
             return state, False
         resumed = RunRequest(of=run, is_resumed=True, model=options.model)
-        return await drive_shown(stretto, await prepare(stretto, resumed, result), result)
+        return await drive_with_progress(stretto, await prepare(stretto, resumed, result), result)
     assert words is not None
     request = draft_request(stretto.project, words, options.max_repairs, model=options.model)
     prepared = await prepare(stretto, request, result)
-    if again := constrained(stretto.project, request, prepared):
+    if again := constrain(stretto.project, request, prepared):
         prepared = await stretto.prepare(again)
-    return await drive_shown(stretto, prepared, result)
+    return await drive_with_progress(stretto, prepared, result)
 
 
 async def _run_unasked(
@@ -285,7 +287,7 @@ def _decide(stretto: OpenStretto, draft: DraftedRecipe) -> tuple[DraftedRecipe, 
             if text is None or text.strip() in ("", draft.recipe.strip()):
                 say("the recipe is unchanged", err=True)
             else:
-                draft = examined(stretto.project, draft, f"{text.rstrip()}\n")
+                draft = examine_draft(stretto.project, draft, f"{text.rstrip()}\n")
                 _show(draft)
         elif word == "no" or (word and draft.is_sound):
             return draft, word
@@ -307,7 +309,7 @@ async def _run(
         trigger=f"{DRAFT} {draft.id}",
         is_read=True,
     )
-    return await drive_shown(stretto, await prepare(stretto, request, result), result)
+    return await drive_with_progress(stretto, await prepare(stretto, request, result), result)
 
 
 async def _save(

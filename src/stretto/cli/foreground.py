@@ -48,7 +48,7 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
     request = replace(request, is_folder_asked=can_ask(result))
     doing = "preparing the run: looking at its models, tools and servers"
     try:
-        with told_if_slow(doing, result) as tell:
+        with tell_if_slow(doing, result) as tell:
             prepared = await stretto.prepare(replace(request, tell=tell))
     except NotReady as error:
         from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
@@ -72,7 +72,7 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
 
 
 @contextmanager
-def told_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], None]]:
+def tell_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], None]]:
     """Tell who sits at the terminal what takes so long. By a thread: an import may hold up the
     event loop. Gives what says that something else is done from now on."""
     if result.as_json or result.is_quiet or not sys.stderr.isatty():
@@ -95,13 +95,13 @@ def told_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], 
 
 
 async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:
-    """The same as `drive_shown`, and then what the run gave is printed. Gives the exit code."""
-    state, was_stopped = await drive_shown(stretto, prepared, result)
+    """The same as `drive_with_progress`, and then what the run gave is printed. Gives the exit code."""
+    state, was_stopped = await drive_with_progress(stretto, prepared, result)
     await print_end(stretto, state, result, was_stopped)
     return INTERRUPTED if was_stopped else exit_code(state)
 
 
-async def drive_shown(
+async def drive_with_progress(
     stretto: Surface, prepared: PreparedRun, result: ResultOptions
 ) -> tuple[RunState, bool]:
     """Until the run has ended, was stopped, or waits for somebody who is not at this terminal.

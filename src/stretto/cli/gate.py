@@ -80,7 +80,7 @@ def _ask(gate: Gate) -> _Verdict | None:
         try:
             word, reason = _answer()
             if word == "view":
-                page(gate_as_text(_edited(gate, said.prompts)))
+                page(gate_as_text(_put_prompts(gate, said.prompts)))
             elif word == "edit":
                 _edit(gate, said.prompts)
             elif word in ("yes", "no"):
@@ -96,7 +96,7 @@ def _ask(gate: Gate) -> _Verdict | None:
             raise
 
 
-def _edited(gate: Gate, prompts: dict[str, str]) -> Gate:
+def _put_prompts(gate: Gate, prompts: dict[str, str]) -> Gate:
     parts = (replace(each, prompt=prompts.get(each.part, each.prompt)) for each in gate.parts)
     return replace(gate, parts=tuple(parts))
 

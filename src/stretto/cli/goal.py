@@ -233,12 +233,12 @@ def show(goal: str | None, as_json: bool) -> None:
         "status": f"{found.status}: {found.why}" if found.why else found.status,
         "verify": found.verify,
         "workflow": found.workflow or "",
-        "used": _used(found),
+        "used": _describe_use(found),
         "folder": found.folder,
     }
     say("\n".join(columns([(key, one_line(value)) for key, value in pairs.items() if value])))
     if found.before is not None:
-        say(f"\nbefore the first iteration\n{_indented(found.before)}")
+        say(f"\nbefore the first iteration\n{_indent(found.before)}")
     for each in found.history:
         say(f"\niteration {each.number}: run {each.run_id} {each.status or 'under way'}")
         if each.error:
@@ -246,7 +246,7 @@ def show(goal: str | None, as_json: bool) -> None:
         for warning in each.warnings:
             say(f"  warning: {one_line(warning, 400)}")
         if each.evidence is not None:
-            say(_indented(each.evidence))
+            say(_indent(each.evidence))
 
 
 @command.command("clear")
@@ -430,8 +430,8 @@ def _print_end(report: GoalReport, result: ResultOptions) -> None:
     if result.is_quiet:
         return
     if not report.is_ok and report.evidence:
-        say(_indented(report.evidence), err=True)
-    say(f"goal {report.id}: {_used(report)}", err=True)
+        say(_indent(report.evidence), err=True)
+    say(f"goal {report.id}: {_describe_use(report)}", err=True)
     for line in _next(report):
         say(f"  {line}", err=True)
 
@@ -453,13 +453,13 @@ def _next(report: GoalReport) -> list[str]:
             return []
 
 
-def _used(report: GoalReport) -> str:
+def _describe_use(report: GoalReport) -> str:
     used = [counted(report.iterations, "iteration"), f"{report.usage.tokens:,} tokens"]
     used += [f"${report.usage.usd:.4f}"] if report.usage.usd else []
     return ", ".join([*used, f"{format_duration(report.worked_seconds)} at work"])
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     lines = text.splitlines()
     if len(lines) > _MOST_SHOWN:
         lines = [*lines[:_MOST_SHOWN], f"… and {len(lines) - _MOST_SHOWN} more lines"]

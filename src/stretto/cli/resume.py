@@ -41,7 +41,7 @@ async def _resume(
             history = await stretto.open(found).history()
             if history.state.is_recorded:
                 return await _show_finished(stretto, history.state, result)
-        run_ids = [found] if run else await _interrupted(stretto)
+        run_ids = [found] if run else await _find_interrupted(stretto)
         code = 0
         for run_id in run_ids:
             request = RunRequest(of=run_id, is_resumed=True, model=model, accepted=accepted)
@@ -63,7 +63,7 @@ async def _show_finished(stretto: Surface, state: RunState, result: ResultOption
     return exit_code(state)
 
 
-async def _interrupted(stretto: Surface) -> list[RunId]:
+async def _find_interrupted(stretto: Surface) -> list[RunId]:
     """The runs that no process drives and that can be continued, oldest first."""
     runs = await stretto.engine.runs_of()
     rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]

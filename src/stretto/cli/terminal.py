@@ -225,11 +225,11 @@ def columns(
     rows = _without_empty(rows) if has_head and room > 0 else rows
     widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     if room <= 0:
-        return [(_aligned(row, widths, gap) + row[-1]).rstrip() for row in rows]
+        return [(_align(row, widths, gap) + row[-1]).rstrip() for row in rows]
     beside = room - sum(widths) - len(gap) * len(widths)
     longest = max(screen_columns(row[-1]) for row in rows)
     if beside >= min(longest, _NARROWEST_PROSE):
-        return [_beside(_aligned(row, widths, gap), row[-1], room, margin) for row in rows]
+        return [_beside(_align(row, widths, gap), row[-1], room, margin) for row in rows]
     kept = max(1, sum(sum(widths[: i + 1]) + len(gap) * i <= room for i in range(len(widths))))
     is_prose = longest >= _NARROWEST_PROSE
     made = []
@@ -238,11 +238,11 @@ def columns(
         last = "" if place == 0 and has_head and is_prose else row[-1]
         pushed = gap.join(filter(None, row[kept:-1]))
         more = [pushed, last] if is_prose else [gap.join(filter(None, (pushed, last)))]
-        made.append(_below(_aligned(row, widths[:kept], gap), more, room, margin))
+        made.append(_below(_align(row, widths[:kept], gap), more, room, margin))
     return made
 
 
-def _aligned(row: tuple[str, ...], widths: Sequence[int], gap: str) -> str:
+def _align(row: tuple[str, ...], widths: Sequence[int], gap: str) -> str:
     padded = (c + " " * (w - screen_columns(c)) for c, w in zip(row, widths, strict=False))
     return "".join(cell + gap for cell in padded)
 

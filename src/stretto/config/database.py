@@ -54,7 +54,7 @@ def open_database(
 
 
 @contextmanager
-def changed(db: sqlite3.Connection, what: str) -> Iterator[None]:
+def transaction(db: sqlite3.Connection, what: str) -> Iterator[None]:
     """One transaction. `what` it changes, for the StrettoError where the file cannot be written."""
     try:
         db.execute("BEGIN IMMEDIATE")

@@ -109,10 +109,10 @@ class WrittenText:
         """Put a copy of an item behind it, with these changes to what it says."""
         item = many.items[index]
         if self.is_flow(many):
-            return self._behind_item(many, index, self._changed(item.start, item.end, changes))
+            return self._behind_item(many, index, self._change_part(item.start, item.end, changes))
         start = self._line_start(self.dash_of(many, index))
         end = self._end_of_item(many, index)
-        lines = _BREAK.split(self._changed(start, end, changes))
+        lines = _BREAK.split(self._change_part(start, end, changes))
         ends_a_line = self.text[end - 1] in "\r\n"
         return [self._after_lines(many, index, lines[:-1] if ends_a_line else lines)]
 
@@ -234,7 +234,7 @@ class WrittenText:
         written = json.dumps(value, ensure_ascii=False, indent=step)
         return written.replace("\n", self._line_break(0) + indent)
 
-    def _changed(self, start: int, end: int, changes: Iterable[Change]) -> str:
+    def _change_part(self, start: int, end: int, changes: Iterable[Change]) -> str:
         moved = [Change(each.start - start, each.end - start, each.text) for each in changes]
         return apply_changes(self.text[start:end], moved)
 

@@ -140,13 +140,18 @@ class Account:
     def held(self, spent: Usage) -> Usage:
         """What the attempt has used, and what its calls under way may take. `spent`: as it told."""
         return Usage(
-            max(spent.input_tokens, self._settled.input_tokens + self._reserved("input_tokens")),
-            max(spent.output_tokens, self._settled.output_tokens + self._reserved("output_tokens")),
+            max(
+                spent.input_tokens, self._settled.input_tokens + self._sum_reserved("input_tokens")
+            ),
+            max(
+                spent.output_tokens,
+                self._settled.output_tokens + self._sum_reserved("output_tokens"),
+            ),
             max(spent.usd, self._settled.usd + sum(each.usd for each in self._open)),
             max(spent.model_calls, self._settled.model_calls + len(self._open)),
         )
 
-    def _reserved(self, name: str) -> int:
+    def _sum_reserved(self, name: str) -> int:
         return sum(getattr(each, name) for each in self._open)
 
     def left(self) -> tuple[int | None, float | None]:

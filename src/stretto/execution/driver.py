@@ -204,10 +204,10 @@ class Driver:
             self._fold(event, rows, decided)
         for command in tuple(decided):
             if isinstance(command, EndRun):
-                self._fold(self._ended(self._clock.now(), command), rows, decided)
+                self._fold(self._end_run(self._clock.now(), command), rows, decided)
         await self._append(rows)
 
-    def _ended(self, now: float, command: EndRun) -> RunEnded:
+    def _end_run(self, now: float, command: EndRun) -> RunEnded:
         told = [shorten(text, 500) for text in self._state.all_warnings[:_MOST_WARNINGS]]
         return RunEnded(now, command.status.value, tuple(told))
 
@@ -276,11 +276,11 @@ class Driver:
                 if self._state.steps[command.step].asked_key != command.key:
                     asked = ApprovalRequested(now, command.step, command.key, command.about)
                     self._fold(asked, rows, decided)
-                if (approved := await self._approved_before(command)) is not None:
+                if (approved := await self._find_approval(command)) is not None:
                     self.tell(approved)
                 commands.append(command)
             elif isinstance(command, EndRun):
-                self._fold(self._ended(now, command), rows, decided)
+                self._fold(self._end_run(now, command), rows, decided)
             else:
                 commands.append(command)
         return commands
@@ -316,14 +316,14 @@ class Driver:
         if self._reuse.must_be_anew(command):
             return None  # a person asked for it again, and so not for what the cache holds
         if command.request.command is not None:
-            return await self._find_said(command, found)
+            return await self._find_command_output(command, found)
         if found is None:
             found = await self._cache.find(command)
         if found is None or await self._copies.can_reuse(command, found.run_id):
             return found
         return None
 
-    async def _find_said(
+    async def _find_command_output(
         self, command: StartAttempt, found: ReusedOutput | None
     ) -> ReusedOutput | None:
         """What a command has said about the files that it would read now."""
@@ -363,7 +363,7 @@ class Driver:
             case EndRun():
                 pass  # it is on record already
 
-    async def _approved_before(self, command: AskApproval) -> Approved | None:
+    async def _find_approval(self, command: AskApproval) -> Approved | None:
         """The approval of the same content in the run that this one repeats, if there is one.
 
         The files count as content: after a writer that worked anew a person is asked again, and so
@@ -536,23 +536,23 @@ class _Witness:
 
     async def record(self, event: Happening) -> None:
         if isinstance(event, UsageNoted):
-            self._noted = self._held()
+            self._noted = self._usage_held()
         else:
             self._note_usage()
         await self._driver.record(event)
 
     async def hold(self) -> None:
         """Returns when it is on record what the attempt may have used once its next call is made."""
-        self._noted = self._held()
+        self._noted = self._usage_held()
         await self._driver.record(UsageNoted(self.now(), self._attempt, self._noted))
 
     def _note_usage(self) -> None:
         """An attempt that ends says itself what it took: only one that goes on needs this."""
-        if self._noted != (held := self._held()):
+        if self._noted != (held := self._usage_held()):
             self._noted = held
             self._driver.tell(UsageNoted(self.now(), self._attempt, held))
 
-    def _held(self) -> Usage:
+    def _usage_held(self) -> Usage:
         return self.spent if self.account is None else self.account.held(self.spent)
 
     async def confirm(self) -> None:

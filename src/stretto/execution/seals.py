@@ -170,7 +170,7 @@ class Seals:
     def check(self, started: RunStarted, decisions: Iterable[DecisionEvent] = ()) -> None:
         """Raises PlanNotAccepted."""
         is_sealed = self._holds(started.seal, _start(started))
-        forged = self._forged(started, decisions)
+        forged = self._find_forged(started, decisions)
         if is_sealed and not forged:
             return
         mark = _fingerprint(started, forged)
@@ -180,9 +180,9 @@ class Seals:
     def fingerprint(self, started: RunStarted, decisions: Iterable[DecisionEvent] = ()) -> str:
         """Names exactly this beginning of a run, and the decisions that have no seal, for a person
         who accepts them."""
-        return _fingerprint(started, self._forged(started, decisions))
+        return _fingerprint(started, self._find_forged(started, decisions))
 
-    def _forged(
+    def _find_forged(
         self, started: RunStarted, decisions: Iterable[DecisionEvent]
     ) -> list[DecisionEvent]:
         return [each for each in decisions if not self.is_given(started.run_id, each)]

@@ -50,7 +50,7 @@ class WriterCopies:
         copy = self._copy(command.attempt)
         if is_isolated(self._state, self._state.steps[command.step]):
             return str(await self._port.open(copy))
-        await self._port.watch(self._shared(command.step))
+        await self._port.watch(self._shared_workspace(command.step))
         return self._state.workspace
 
     async def collect(self, command: CollectChanges, clock: Clock) -> CollectionEvent:
@@ -107,7 +107,7 @@ class WriterCopies:
         if not writes_here(self._state, step):
             return True
         if not is_isolated(self._state, step):
-            return await self._port.can_reuse_shared(self._shared(step.id), run_id)
+            return await self._port.can_reuse_shared(self._shared_workspace(step.id), run_id)
         if not _is_one_delegation(step):
             return False
         planned = step.planned
@@ -153,7 +153,7 @@ class WriterCopies:
             for glob in (*each.planned.write_set, *each.planned.write_aliases)
         ]
         try:
-            found = await self._port.undeclared_changes(self._shared(step.id), declared)
+            found = await self._port.undeclared_changes(self._shared_workspace(step.id), declared)
             said = self._describe(step, found)
         except (OSError, StrettoError) as error:
             found, said = UndeclaredChanges(()), [f"what it wrote could not be looked at: {error}"]
@@ -188,7 +188,7 @@ class WriterCopies:
         last = max((each.number for each in step.attempts), default=1)
         return self._copy(AttemptId(step.id, last))
 
-    def _shared(self, id: StepId) -> SharedWorkspace:
+    def _shared_workspace(self, id: StepId) -> SharedWorkspace:
         state, planned = self._state, self._state.steps[id].planned
         write_set = (*planned.write_set, *planned.write_aliases)
         return SharedWorkspace(state.run_id, id, Path(state.workspace), write_set)

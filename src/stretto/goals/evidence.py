@@ -141,7 +141,7 @@ def read_junit(text: str) -> TestCounts | None:
         if (fault := _fault_of(case)) is not None
     )
     skipped = sum(any(e.tag == "skipped" for e in case) for case in cases)
-    unnamed = max((_unnamed(suite) for suite in root.iter("testsuite")), default=0)
+    unnamed = max((_count_unnamed(suite) for suite in root.iter("testsuite")), default=0)
     return TestCounts(len(cases), failed, skipped, unnamed)
 
 
@@ -149,7 +149,7 @@ def _fault_of(case: "ElementTree.Element") -> "ElementTree.Element | None":
     return next((each for each in case if each.tag in ("failure", "error")), None)
 
 
-def _unnamed(suite: "ElementTree.Element") -> int:
+def _count_unnamed(suite: "ElementTree.Element") -> int:
     """A suite that broke before its tests says so in its counts alone."""
     claims = (suite.get(name, "0") for name in ("failures", "errors"))
     claimed = sum(

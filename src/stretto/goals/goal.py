@@ -369,7 +369,7 @@ def _end_of(goal: GoalStanding, last: CheckEnded, done: int) -> Conclude | None:
         return Conclude(GoalState.UNACHIEVABLE, goal.declared)
     if last.cannot_run:
         return Conclude(GoalState.STALLED, f"the verifier cannot run: {last.evidence}")
-    if (spent := _exhausted(goal, done)) is not None:
+    if (spent := _find_exhausted(goal, done)) is not None:
         return spent
     stall = goal.limits.stall_after
     if stall and goal.unmoved >= stall:
@@ -378,21 +378,21 @@ def _end_of(goal: GoalStanding, last: CheckEnded, done: int) -> Conclude | None:
     return None
 
 
-def _exhausted(goal: GoalStanding, done: int) -> Conclude | None:
+def _find_exhausted(goal: GoalStanding, done: int) -> Conclude | None:
     limits, used = goal.limits, goal.usage
     if limits.tokens is not None and (used.tokens >= limits.tokens or goal.spent == "tokens"):
-        return _spent("tokens", f"{used.tokens:,} of {limits.tokens:,} tokens are used")
+        return _conclude_spent("tokens", f"{used.tokens:,} of {limits.tokens:,} tokens are used")
     if limits.usd is not None and (used.usd >= limits.usd or goal.spent == "usd"):
-        return _spent("usd", f"${used.usd:.4f} of ${limits.usd:.4f} is spent")
+        return _conclude_spent("usd", f"${used.usd:.4f} of ${limits.usd:.4f} is spent")
     if limits.seconds is not None and goal.worked_seconds >= limits.seconds:
         worked = f"{goal.worked_seconds:.0f} of {limits.seconds:.0f} seconds"
-        return _spent("time", f"{worked} have passed at work")
+        return _conclude_spent("time", f"{worked} have passed at work")
     if done >= limits.iterations:
-        return _spent("iterations", f"{done} of {limits.iterations} iterations are done")
+        return _conclude_spent("iterations", f"{done} of {limits.iterations} iterations are done")
     return None
 
 
-def _spent(limit: LimitWord, why: str) -> Conclude:
+def _conclude_spent(limit: LimitWord, why: str) -> Conclude:
     return Conclude(GoalState.EXHAUSTED, why, limit)
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 from stretto.goals.goal import (
     GoalEnded,
     GoalEvent,
@@ -121,7 +121,7 @@ class GoalStore:
 
     def add(self, id: str, spec: GoalSpec, made_at: float) -> None:
         written = encode_goal(spec)
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             self._db.execute(
                 "INSERT INTO goals VALUES (?, ?, ?, ?, 0, 0, NULL, '', 0, 0, NULL, ?)",
                 (id, made_at, written, GoalState.ACTIVE, self._seal(id, written)),
@@ -161,7 +161,7 @@ class GoalStore:
 
     def lease(self, id: str) -> int:
         """The fence. Raises GoalLeased while another driver may be alive."""
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             row = self._db.execute(f"SELECT {_LEASE} FROM goals WHERE id = ?", (id,)).fetchone()
             if row is not None and (holder := self._holder(*row)) is not None:
                 raise GoalLeased(id, holder)
@@ -174,7 +174,7 @@ class GoalStore:
 
     def renew(self, id: str, fence: int, worked: float) -> str | None:
         """Out: who wants the goal cleared. Raises GoalFenced."""
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             rows = self._db.execute(
                 "UPDATE goals SET leased_until = ?, renewed_at = ?, worked = max(worked, ?) "
                 "WHERE id = ? AND fence = ? AND owner IS NOT NULL RETURNING clear_by",
@@ -186,7 +186,7 @@ class GoalStore:
         return found
 
     def release(self, id: str, fence: int, worked: float) -> None:
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             self._db.execute(
                 "UPDATE goals SET owner = NULL, worked = max(worked, ?) WHERE id = ? AND fence = ?",
                 (worked, id, fence),
@@ -194,7 +194,7 @@ class GoalStore:
 
     def append(self, id: str, fence: int, event: GoalEvent) -> None:
         """Durable when it returns. Raises GoalFenced."""
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             rows = self._db.execute(
                 "UPDATE goals SET worked = max(worked, ?) "
                 "WHERE id = ? AND fence = ? AND owner IS NOT NULL RETURNING id",
@@ -215,7 +215,7 @@ class GoalStore:
 
     def ask_to_clear(self, id: str, by: str) -> None:
         """Ask the process that drives the goal to clear it; it looks every second."""
-        with changed(self._db, "the goals"):
+        with transaction(self._db, "the goals"):
             self._db.execute(
                 "UPDATE goals SET clear_by = ? WHERE id = ? AND state = ?",
                 (by, id, GoalState.ACTIVE),

@@ -151,7 +151,7 @@ class _Draft:
         written = {name: _template(parts) for name, parts in self.texts.items()}
         over = [_Part(self.over.strip("{}"), True)] if self.over else []
         return CapturedStep(
-            self.id, self.done, written.get("", ""), _used([*over, *self.parts]),
+            self.id, self.done, written.get("", ""), _used_steps([*over, *self.parts]),
             {**self.done.inputs, **written} if self.done.workflow else {}, self.over,
             is_told_more=bool(self.notes),
         )  # fmt: skip
@@ -161,7 +161,7 @@ def capture(source: CaptureSource, name: str = "") -> CapturedRecipe:
     """Raises InvalidUsage where there is nothing to learn from, or a given input is in no prompt."""
     done = _with_maps(_in_order(source.delegations))
     ids = _ids(done)
-    known = [_known(id, each) for id, each in zip(ids, done, strict=True)]
+    known = [_describe_known(id, each) for id, each in zip(ids, done, strict=True)]
     drafts = [
         _draft(id, each, _before(done, known, each)) for id, each in zip(ids, done, strict=True)
     ]
@@ -179,7 +179,7 @@ def capture(source: CaptureSource, name: str = "") -> CapturedRecipe:
     recipe: dict[str, Json] = {"name": wanted}
     if source.words.strip():
         recipe["description"] = one_line(source.words, 200)
-    if declared := _declared(inputs, lists):
+    if declared := _declare_inputs(inputs, lists):
         recipe["inputs"] = declared
     recipe["steps"] = [dict(each.written) for each in steps]
     if output := _output(source, steps, notes):
@@ -213,7 +213,7 @@ def _is_list(known: _Known, items: Sequence[str]) -> bool:
         return False
 
 
-def _declared(inputs: Mapping[str, str], lists: Mapping[str, list[str]]) -> list[Json]:
+def _declare_inputs(inputs: Mapping[str, str], lists: Mapping[str, list[str]]) -> list[Json]:
     found: list[Json] = [{"name": key, "default": value} for key, value in inputs.items()]
     for key, items in lists.items():
         found.append({"name": key, "type": "json", "default": list(items)})
@@ -346,7 +346,7 @@ def slug(text: str, most_words: int = 5) -> str:
     return made if is_id(made) else ""
 
 
-def _known(id: str, done: RecordedDelegation) -> _Known:
+def _describe_known(id: str, done: RecordedDelegation) -> _Known:
     if done.items:
         return _Known(id, "", (), tuple(" ".join(each.split()) for each in done.outputs))
     pieces = (" ".join(each.split()) for each in re.split(r"\n\s*\n", done.output))
@@ -604,7 +604,7 @@ def _template(parts: Iterable[_Part]) -> str:
     )
 
 
-def _used(parts: Iterable[_Part]) -> tuple[str, ...]:
+def _used_steps(parts: Iterable[_Part]) -> tuple[str, ...]:
     steps = (
         part.text.split(".")[1]
         for part in parts
@@ -615,9 +615,9 @@ def _used(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 def _output(source: CaptureSource, steps: Sequence[CapturedStep], notes: list[str]) -> str:
     """What the person was told, if it is what steps gave; else what no other step has used."""
-    known = sorted((_known(e.id, e.done) for e in steps), key=lambda e: -e.size)
+    known = sorted((_describe_known(e.id, e.done) for e in steps), key=lambda e: -e.size)
     quoted = _with_outputs([_Part(source.answer)], known, "the answer", [])
-    told = list(_used(quoted))
+    told = list(_used_steps(quoted))
     if not told:
         used = {id for each in steps for id in each.uses}
         told = [each.id for each in steps if each.id not in used]

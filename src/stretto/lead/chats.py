@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from msgspec import convert, to_builtins
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 from stretto.config.home import user_secret
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
 from stretto.problems.errors import StrettoError
@@ -181,7 +181,7 @@ class ChatStore:
         """Raises ChatBusy where another process was quicker."""
         budget = json.dumps(to_builtins(chat.budget))
         row = (chat.id, chat.at, chat.project, chat.model, chat.permission, budget)
-        with _told_apart(chat.id):
+        with _refuse_busy_chat(chat.id):
             self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def change_chat(self, chat: KeptChat) -> None:
@@ -201,7 +201,7 @@ class ChatStore:
             json.dumps(dict(turn.request)), turn.status, turn.at,
         )  # fmt: skip
         names = "chat, number, run_id, kind, said, request, status, at"
-        with _told_apart(turn.chat):
+        with _refuse_busy_chat(turn.chat):
             self._change(f"INSERT INTO turns ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def change_turn(self, turn: KeptTurn) -> None:
@@ -298,7 +298,7 @@ class ChatStore:
         return hmac.new(self._secret(), text.encode(), sha256).hexdigest()
 
     def _change(self, statement: str, row: tuple[object, ...]) -> None:
-        with changed(self._db, "the chat"):
+        with transaction(self._db, "the chat"):
             self._db.execute(statement, row)
 
 
@@ -332,7 +332,7 @@ def _open_chats(file: Path, secret: Callable[[], bytes]) -> Iterator[ChatStore]:
 
 
 @contextmanager
-def _told_apart(chat: str) -> Iterator[None]:
+def _refuse_busy_chat(chat: str) -> Iterator[None]:
     """A row that is there already is another process's, and no fault of the file."""
     try:
         yield

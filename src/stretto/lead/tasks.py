@@ -183,7 +183,7 @@ def batch_inputs(tasks: Sequence[AgentTask]) -> dict[str, Json]:
     }
 
 
-def told_prompt(recipe: str, inputs: Mapping[str, Json], number: int) -> str:
+def written_prompt(recipe: str, inputs: Mapping[str, Json], number: int) -> str:
     """What a person wrote for this step of a task or a batch; empty for a recipe of another name."""
     if recipe == TASK_NAME:
         return str(inputs.get("prompt") or "")

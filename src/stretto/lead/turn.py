@@ -203,7 +203,7 @@ def workflow_inputs(rest: str, declared: Sequence[Input]) -> dict[str, Json]:
     """
     names = [each.name for each in declared]
     given: dict[str, Json] = {}
-    if (whole := _unquoted(rest)) != rest:
+    if (whole := _strip_quotes(rest)) != rest:
         return {_first_unset(declared, ()): whole}
     free, at = "", 0
     while (found := _PAIR.search(rest, at)) is not None:
@@ -216,7 +216,7 @@ def workflow_inputs(rest: str, declared: Sequence[Input]) -> dict[str, Json]:
             raise InvalidUsage(f"input '{key}' is given twice")
         free += rest[at : found.start()]
         given[key], at = _value(rest, found.end(), key)
-    free = _unquoted((free + rest[at:]).strip())
+    free = _strip_quotes((free + rest[at:]).strip())
     if free:
         given[_first_unset(declared, given)] = free
     return given
@@ -249,7 +249,7 @@ def _json_end(text: str, at: int) -> int | None:
     return end if end == len(text) or text[end].isspace() else None
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """Quotation marks around all of the text are no part of it."""
     if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":
         return text

@@ -147,7 +147,7 @@ class _Binding:
                     message = f"{parts[0].text} is an empty list"
                     raise _Refused("RCP122", message, "give at least one path")
                 for element in value:
-                    yield _inserted(parts[0].text, element, is_first=True)
+                    yield _check_insertable(parts[0].text, element, is_first=True)
                 return
         text = ""
         for part in parts:
@@ -156,11 +156,11 @@ class _Binding:
 
     def _insert(self, reference: Reference, is_first: bool) -> str:
         value = resolve(reference, self.scope)
-        text = _inserted(reference.text, None if value is MISSING else value, is_first)
+        text = _check_insertable(reference.text, None if value is MISSING else value, is_first)
         return _literal(text, is_first) if reference.path[1] in self.paths else text
 
 
-def _inserted(name: str, value: Json, is_first: bool) -> str:
+def _check_insertable(name: str, value: Json, is_first: bool) -> str:
     if value is None or isinstance(value, dict | list):
         said = "has no value" if value is None else "is no text"
         raise _Refused("RCP122", f"{name} {said}", "give a path")

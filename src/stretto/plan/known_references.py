@@ -153,7 +153,7 @@ def _of_sites(
     known = structs.replace(known, local=local)
     offered = [*_inputs(draft), *_locals(known), *_steps(draft, known, steps, partly)]
     offered.append(KnownReference("run.id", "run", "the id of the run"))
-    return _answer(at, drafted, site, _accepted(offered, known))
+    return _answer(at, drafted, site, _keep_valid(offered, known))
 
 
 def _sources(
@@ -183,14 +183,14 @@ def _waiting_for(edges: Edges, id: StepId) -> set[StepId]:
     for then, befores in edges.items():
         for before in befores:
             after.setdefault(before, []).append(then)
-    return _reached(id, lambda each: after.get(each, []))
+    return _find_reached(id, lambda each: after.get(each, []))
 
 
 def _befores(edges: Edges, id: StepId) -> set[StepId]:
-    return _reached(id, lambda each: list(edges.get(each, {})))
+    return _find_reached(id, lambda each: list(edges.get(each, {})))
 
 
-def _reached(id: StepId, next_of: Callable[[StepId], list[StepId]]) -> set[StepId]:
+def _find_reached(id: StepId, next_of: Callable[[StepId], list[StepId]]) -> set[StepId]:
     seen, waiting = {id}, [id]
     while waiting:
         for each in next_of(waiting.pop()):
@@ -274,7 +274,7 @@ def _names(schema: object) -> tuple[str, ...]:
     return tuple(map(str, named)) if isinstance(named, Mapping) else ()
 
 
-def _accepted(offered: list[KnownReference], known: Known) -> list[KnownReference]:
+def _keep_valid(offered: list[KnownReference], known: Known) -> list[KnownReference]:
     """The checker has the last word, also about fields with names that no path can have."""
     good: dict[str, KnownReference] = {}
     for each in offered[:_MOST]:

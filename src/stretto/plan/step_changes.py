@@ -224,7 +224,7 @@ def _connect(steps: _Steps, change: ConnectSteps) -> _Edit:
     if reason is not None:
         hint = "" if reason == "written" else _because(steps, before.id, step.id)
         raise InvalidUsage(f"step '{step.id}' waits for '{before.id}' already", hint=hint)
-    befores = [*_unwritten(steps, step), before.id]
+    befores = [*_find_unwritten(steps, step), before.id]
     content, node = steps.content(), steps.node(step)
     inside = _at(content, step.at)
     there = node.entries.get("depends_on")
@@ -239,7 +239,7 @@ def _connect(steps: _Steps, change: ConnectSteps) -> _Edit:
     return _Edit(steps.written.replace(there, _flow_list(steps, befores)), content)
 
 
-def _unwritten(steps: _Steps, step: Step) -> list[str]:
+def _find_unwritten(steps: _Steps, step: Step) -> list[str]:
     """What a step waits for only as long as it has no depends_on."""
     if step.depends_on is not None:
         return []
@@ -275,7 +275,7 @@ def _disconnect(steps: _Steps, change: DisconnectSteps) -> _Edit:
     if before.id in (step.depends_on or ()):
         content = steps.content()
         return _Edit(_forget(steps, step, before.id, _at(content, step.at)), content)
-    unwritten = _unwritten(steps, step)
+    unwritten = _find_unwritten(steps, step)
     if before.id not in unwritten:
         raise _unsafe(_because(steps, before.id, step.id))
     return _write_dependencies(steps, step, [id for id in unwritten if id != before.id])
@@ -363,13 +363,13 @@ def _duplicate(steps: _Steps, change: DuplicateStep) -> _Edit:
     changes: list[Change] = []
     for mention in _mentions(steps, step.id):
         if mention.at[: len(step.at)] == step.at:
-            changes += _renamed(steps, mention, step.id, change.id)
+            changes += _rename_mention(steps, mention, step.id, change.id)
             _put(copied, mention, step.at, change.id, len(step.id))
     stored = step.output.store_as
     if stored:  # two steps cannot keep their outputs under one name
         at = (*step.at, "output", "store_as")
         new = _free_name(steps, stored)
-        changes += _renamed(steps, _Mention(at, 0, True), stored, new)
+        changes += _rename_mention(steps, _Mention(at, 0, True), stored, new)
         copied["output"]["store_as"] = new
     content = steps.content()
     _at(content, step.at[:-1]).insert(index + 1, copied)
@@ -433,12 +433,12 @@ def _rename(steps: _Steps, change: RenameStep) -> _Edit:
     content, changes = steps.content(), list[Change]()
     # From behind: the places before in the same text stay where they are.
     for mention in sorted(_mentions(steps, step.id), key=lambda each: -each.offset):
-        changes += _renamed(steps, mention, step.id, change.id)
+        changes += _rename_mention(steps, mention, step.id, change.id)
         _put(content, mention, (), change.id, len(step.id))
     return _Edit(changes, content)
 
 
-def _renamed(steps: _Steps, mention: _Mention, old: str, new: str) -> list[Change]:
+def _rename_mention(steps: _Steps, mention: _Mention, old: str, new: str) -> list[Change]:
     node = find(steps.root, mention.at)
     if not isinstance(node, ScalarNode):
         raise _unsafe(f"'{old}' cannot be found on line {steps.line(mention.at)}")

@@ -47,15 +47,15 @@ def insert_inner(plan: Plan, inner: Mapping[StepId, Plan]) -> Plan:
         if used is None or not isinstance(step.work, PlannedWorkflow):
             steps.append(step)
             continue
-        steps.append(structs.replace(step, work=_described(step.work, used)))
+        steps.append(structs.replace(step, work=_describe(step.work, used)))
         names = {id: _agent_name(step.id, id, agents, used) for id in used.agents}
         agents |= {names[id]: agent for id, agent in used.agents.items()}
-        steps += (_moved(each, step.id, names) for each in used.steps)
+        steps += (_move(each, step.id, names) for each in used.steps)
     numbered = tuple(structs.replace(step, index=i) for i, step in enumerate(steps))
     return structs.replace(plan, steps=numbered, agents=agents)
 
 
-def _described(work: PlannedWorkflow, used: Plan) -> PlannedWorkflow:
+def _describe(work: PlannedWorkflow, used: Plan) -> PlannedWorkflow:
     return structs.replace(
         work,
         name=used.name,
@@ -82,7 +82,7 @@ def _agent_name(
     return id if is_shared else AgentId(f"{outer}/{id}")
 
 
-def _moved(step: PlannedStep, outer: StepId, names: Mapping[AgentId, AgentId]) -> PlannedStep:
+def _move(step: PlannedStep, outer: StepId, names: Mapping[AgentId, AgentId]) -> PlannedStep:
     def renamed(id: StepId) -> StepId:
         return StepId(f"{outer}/{id}")
 

@@ -120,7 +120,7 @@ class Library:
         """The playbooks that count, and broken ones, by name."""
         found = self.store.every(self._layers)
         counting = list(self._counting(found, with_deleted))
-        doubled = _doubled(counting, found)
+        doubled = _find_doubled(counting, found)
         broken = [each for each in found if each.fault]
         return sorted(
             [*counting, *doubled, *broken], key=lambda each: (each.name, bool(each.fault))
@@ -240,7 +240,7 @@ class Library:
         return 1 - _SHARE_OF_CONFIDENCE + _SHARE_OF_CONFIDENCE * left
 
 
-def _doubled(counting: Iterable[Playbook], found: Iterable[Playbook]) -> Iterator[Playbook]:
+def _find_doubled(counting: Iterable[Playbook], found: Iterable[Playbook]) -> Iterator[Playbook]:
     """Folders side by side that have the name of another one, of which nothing would be seen. One of an
     earlier layer is shadowed on purpose."""
     used = {each.name: each for each in counting if each.folder}

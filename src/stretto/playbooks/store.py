@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 from stretto.playbooks.playbook import BrokenPlaybook, Playbook, PlaybookText
 from stretto.text.terms import terms
 from stretto.vocabulary.json_value import Json
@@ -132,7 +132,7 @@ class PlaybookStore:
     @contextmanager
     def change(self) -> Iterator[None]:
         """One transaction. Raises StrettoError where the file cannot be written."""
-        with changed(self._db, "the playbooks"):
+        with transaction(self._db, "the playbooks"):
             yield
 
     def skills_of(self, root: str) -> dict[str, StoredSkill]:

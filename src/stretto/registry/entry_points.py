@@ -52,7 +52,7 @@ def own_points(group: PluginGroup) -> Mapping[str, InstalledPoint]:
     """The entry points of Stretto itself. Raises InvalidConfig where its metadata does not have them all."""
     points = next(_packages((str(_PACKAGE.parent), *sys.path), "stretto"), ())
     found = {point.name: point for point in points if point.group == group}
-    if missing := sorted(_expected(group) - set(found)):
+    if missing := sorted(_expected_names(group) - set(found)):
         source = _PACKAGE.parents[1]
         is_source = (source / "pyproject.toml").is_file()
         what = f"--editable {source}" if is_source else "--force-reinstall stretto"
@@ -64,7 +64,7 @@ def own_points(group: PluginGroup) -> Mapping[str, InstalledPoint]:
     return found
 
 
-def _expected(group: PluginGroup) -> Set[str]:
+def _expected_names(group: PluginGroup) -> Set[str]:
     if group == "stretto.tools":
         return KNOWN_TOOLS
     if group == "stretto.agents":

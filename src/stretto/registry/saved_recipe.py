@@ -92,7 +92,7 @@ def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -
         if draft.is_trial:
             return SavedRecipe(draft.name, draft.file, 0, draft.origin)
         if there == draft.content:
-            return _unchanged(draft, versions)
+            return _keep_unchanged(draft, versions)
         replaced = None if there is None else _keep(draft, there, versions)
         number = _add(draft, versions)
     # The versions are on record: whatever happens from here on, nothing is lost.
@@ -133,7 +133,7 @@ def remove(
     return number
 
 
-def _unchanged(draft: RecipeDraft, versions: Versions) -> SavedRecipe:
+def _keep_unchanged(draft: RecipeDraft, versions: Versions) -> SavedRecipe:
     name, origin = draft.name, versions.origin_of(draft.file)
     is_read_now = draft.is_read and versions.unread([sha256(draft.content).hexdigest()])
     if draft.origin == origin and not is_read_now:
@@ -184,13 +184,13 @@ def dropped_gates(plan: "Plan", known: Sequence[KnownRecipe]) -> Iterator[Droppe
     """Work of this plan that waits for a person in a saved recipe, and does not wait here."""
     for each in known:
         for gated in each.plan.steps if each.plan else ():
-            step = _ungated(plan, each, gated) if gated.is_gated else None
+            step = _find_ungated(plan, each, gated) if gated.is_gated else None
             if step is not None:
                 says = f"step '{gated.id}' of '{each.name}' waits for a person"
                 yield DroppedGate(step, says)
 
 
-def _ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | None:
+def _find_ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | None:
     """The step that does the work of a gated one, and has no gate."""
     assert known.plan is not None
     own = next((step for step in plan.steps if step.id == gated.id), None)

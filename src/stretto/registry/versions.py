@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems.errors import RefusedToOverwrite
 
@@ -61,7 +61,7 @@ class Versions:
         self._db = db
 
     def change(self) -> AbstractContextManager[None]:
-        return changed(self._db, "the versions of recipes")
+        return transaction(self._db, "the versions of recipes")
 
     def add(
         self,

@@ -93,11 +93,11 @@ def gate_of(state: RunState, step: StepState) -> Gate:
         workspace=state.workspace,
         parts=tuple(_part(state, command) for command in question.commands),
         grounds=tuple(Ground(each.id, each.status.value, each.output) for each in befores),
-        used=_used(state, step),
+        used=_used_recipe(state, step),
     )
 
 
-def _used(state: RunState, step: StepState) -> UsedRecipe | None:
+def _used_recipe(state: RunState, step: StepState) -> UsedRecipe | None:
     work = step.planned.work
     if not isinstance(work, PlannedWorkflow):
         return None
@@ -185,7 +185,7 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
         yield f"  … and {left} more prompts"
     for ground in gate.grounds:
         yield f"\n  {ground.step} ({ground.status}) gave:"
-        yield from _indented(show(ground.output), most)
+        yield from _indent(show(ground.output), most)
 
 
 def _used_lines(used: UsedRecipe, most: int) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _used_lines(used: UsedRecipe, most: int) -> Iterator[str]:
         return
     for name, value in used.inputs.items():
         yield f"  input {name}:"
-        yield from _indented(show(value), most)
+        yield from _indent(show(value), most)
 
 
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:
@@ -204,18 +204,18 @@ def _part_lines(part: GatePart, most: int) -> Iterator[str]:
     models = ", then ".join(_DIGEST.sub(r"\1…", model) for model in part.models)
     if part.is_command:
         yield f"\n  {name}command:"
-        yield from _indented(part.prompt, most)
+        yield from _indent(part.prompt, most)
         return
     yield f"\n  {name}agent {part.agent}, model {models}"
     yield f"  tools   {', '.join(part.tools) or 'none'}"
     if part.instructions:
         yield "  instructions:"
-        yield from _indented(part.instructions, most)
+        yield from _indent(part.instructions, most)
     yield "  prompt:"
-    yield from _indented(part.prompt, most)
+    yield from _indent(part.prompt, most)
 
 
-def _indented(text: str, most: int) -> Iterator[str]:
+def _indent(text: str, most: int) -> Iterator[str]:
     lines = text.splitlines() or [""]
     kept = lines[:most] if most else lines
     yield from (f"    | {line}" for line in kept)

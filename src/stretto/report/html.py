@@ -138,10 +138,10 @@ def _ways_to_failures(report: Report) -> Iterator[Html]:
     failed = [step.id for step in report.steps if step.status == StepStatus.FAILED]
     links = [tag("a", id, href=places[id]) for id in failed[:_MOST_LINKS]]
     if links:
-        yield tag("p", "In full below: ", join(_parted(links)))
+        yield tag("p", "In full below: ", join(_separate(links)))
 
 
-def _parted(links: Sequence[Html]) -> Iterator[Content]:
+def _separate(links: Sequence[Html]) -> Iterator[Content]:
     for number, link in enumerate(links):
         yield from (", ", link) if number else (link,)
 

@@ -117,7 +117,7 @@ def _standing(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
 
 def _run_warnings(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
     # A run that one step's failure stopped says so in the words of that step.
-    said = _failed_with(steps)
+    said = _find_failures(steps)
     causes = {text for step in steps for text in (step.reason, step.error)}
     for text in state.warnings:
         if text in said:
@@ -126,14 +126,14 @@ def _run_warnings(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issu
             yield Issue("stopped" if text in causes else "warning", text)
 
 
-def _failed_with(steps: Sequence[StepReport]) -> dict[str, str]:
+def _find_failures(steps: Sequence[StepReport]) -> dict[str, str]:
     """By what is said of a failed step elsewhere: its id. Its error stands in a line of its own."""
     return {f"step '{step.id}' failed: {step.error}": step.id for step in steps if step.error}
 
 
 def _not_run(steps: Sequence[StepReport]) -> Iterator[Issue]:
     together: dict[tuple[str, str], list[str]] = {}
-    failed = _failed_with(steps)
+    failed = _find_failures(steps)
     for step in steps:
         if step.status in _NOT_RUN:
             why = step.reason or step.error or ""

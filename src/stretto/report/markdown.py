@@ -60,7 +60,7 @@ def _changes(report: Report) -> Iterator[str]:
     patches = [(step.id, step.changes.patch) for step in report.steps if step.changes]
     for id, patch in patches:
         if patch:
-            yield f"### Changes of {_inline(id)}\n{_fenced(patch, 'diff')}"
+            yield f"### Changes of {_inline(id)}\n{_fence(patch, 'diff')}"
 
 
 def _summary(report: Report) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _summary(report: Report) -> Iterator[str]:
     yield f"Total steps: {len(report.steps)}"
     yield f"Steps completed: {report.count(StepStatus.SUCCEEDED)}"
     yield f"Steps failed: {report.count(StepStatus.FAILED)}"
-    yield f"Steps skipped: {_skipped(report)}"
+    yield f"Steps skipped: {_count_skipped(report)}"
     unfinished = report.count(*UNFINISHED)
     if unfinished:
         yield f"Steps not ended: {unfinished}"
@@ -88,7 +88,7 @@ def _summary(report: Report) -> Iterator[str]:
         yield f"Started: {moment(report.started_at)}"
 
 
-def _skipped(report: Report) -> str:
+def _count_skipped(report: Report) -> str:
     held, cancelled = report.count(StepStatus.HELD), report.count(StepStatus.CANCELLED)
     of_these = [f"{count} {word}" for count, word in ((held, "held"), (cancelled, "cancelled"))]
     said = ", ".join(each for each in of_these if not each.startswith("0 "))
@@ -145,10 +145,10 @@ def _block(output: Json) -> str:
     text = show(output).strip("\n")
     if isinstance(output, str) and not _BREAKS_OUT.search(text):
         return text.strip() or "(empty)"
-    return _fenced(text, "text" if isinstance(output, str) else "json")
+    return _fence(text, "text" if isinstance(output, str) else "json")
 
 
-def _fenced(text: str, kind: str) -> str:
+def _fence(text: str, kind: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{kind}\n{text}\n{fence}"

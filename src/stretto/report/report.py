@@ -75,7 +75,7 @@ def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | N
     )
     asked = [attempt.agent for attempt in attempts]
     delegations = tuple(
-        _delegated(plan, step.planned, brief) for brief in briefs(step.planned.work)
+        _describe_delegation(plan, step.planned, brief) for brief in briefs(step.planned.work)
     )
     return StepReport(
         id=step.id,
@@ -175,7 +175,7 @@ def _status(attempt: AttemptState, is_interrupted: bool) -> AttemptStatus:
             return attempt.outcome
 
 
-def _delegated(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
+def _describe_delegation(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
     agent, output = plan.agents[brief.agent], step.output
     validation = agent.validation
     templates = [agent.prompt, *((brief.instruction,) if brief.instruction else ())]

@@ -134,7 +134,7 @@ class StepSections:
             word(step.status),
             tag("span", agents, class_="by"),
             tag("span", length(step.duration_seconds), class_="figure"),
-            tag("span", _spent(step), class_="figure"),
+            tag("span", _tokens_spent(step), class_="figure"),
         )
         # The id is inside: a link to it opens what is folded around it.
         body = tag("div", self._body(step), id=f"step-{number}", class_="body")
@@ -297,7 +297,7 @@ class StepSections:
         return muted(f"{says}: ", command(f"stretto logs {self._report.run_id} {step.id}"))
 
 
-def _spent(step: StepReport) -> str:
+def _tokens_spent(step: StepReport) -> str:
     return f"{tokens(step.usage)} tokens" if step.usage.tokens else ""
 
 

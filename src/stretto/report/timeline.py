@@ -102,7 +102,7 @@ class _Scale:
 
     def __init__(self, start: float, end: float, spans: Iterable[tuple[float, float]]) -> None:
         self._start = start
-        busy = _merged([(max(start, a), min(end, b)) for a, b in spans])
+        busy = _merge([(max(start, a), min(end, b)) for a, b in spans])
         edges = [start, *(edge for span in busy for edge in span), end]
         work = sum(b - a for a, b in busy)
         # Stretches by turns idle and busy, with how long each is drawn.
@@ -146,7 +146,7 @@ class _Scale:
                 number += 1
 
 
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+def _merge(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     merged: list[tuple[float, float]] = []
     for a, b in sorted(span for span in spans if span[1] >= span[0]):
         if merged and a <= merged[-1][1]:

@@ -91,7 +91,7 @@ def _time_out_step(transition: Transition, step: StepState) -> None:
     said = f"the step timed out after {format_duration(_limit_of(step))}"
     if step.awaits_approval:
         said += ", while it awaited approval"
-    failure = FailureReason("timeout", said + _waited_for(step))
+    failure = FailureReason("timeout", said + _what_is_awaited(step))
     fail(transition, step, failure, step.planned.on_failure)
 
 
@@ -103,7 +103,7 @@ def _limit_of(step: StepState) -> float:
     return min((each for each in (own, recipe if is_recipes else None) if each), default=0.0)
 
 
-def _waited_for(step: StepState) -> str:
+def _what_is_awaited(step: StepState) -> str:
     """Which errors the step was retrying when its time was up."""
     errors = dict.fromkeys(_last_trouble(part) for part in step.parts.values())
     known = listed([error for error in errors if error], 3)

@@ -74,7 +74,7 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         playbooks=tuple([each.name for each in given]) if given else (),
         loadable=_with_digests(state, loadable) if loadable else (),
         command=command,
-        repeats=_interrupted(part) if part.attempts else None,
+        repeats=_find_interrupted(part) if part.attempts else None,
     )
 
 
@@ -120,7 +120,7 @@ def _command(step: StepState, part: PartState, planned: PlannedCommand) -> Comma
     return CommandRequest(planned.run, env, stdin)
 
 
-def _interrupted(part: PartState) -> int | None:
+def _find_interrupted(part: PartState) -> int | None:
     """The number of the attempt that the next one repeats, after any number of interruptions."""
     number = None
     for attempt in reversed(part.attempts):

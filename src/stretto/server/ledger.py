@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 
 _FILE = "server.db"
 _MOST_LINKS = 100
@@ -106,7 +106,7 @@ class ServerLedger:
     def add_token(self, token: NamedToken) -> bool:
         """False: there is one of this name."""
         row = (token.name, token.role, token.digest, token.at, token.owner, token.expires_at)
-        with changed(self._db, "the tokens"):
+        with transaction(self._db, "the tokens"):
             added = """
                 INSERT INTO tokens (name, role, digest, at, owner, expires_at)
                 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING
@@ -114,7 +114,7 @@ class ServerLedger:
             return self._db.execute(added, row).rowcount == 1
 
     def remove_token(self, name: str) -> bool:
-        with changed(self._db, "the tokens"):
+        with transaction(self._db, "the tokens"):
             return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
 
     def sessions(self, now: float) -> list[StoredSession]:
@@ -125,17 +125,17 @@ class ServerLedger:
 
     def add_session(self, session: StoredSession, now: float) -> None:
         row = (session.digest, session.credential, session.csrf, session.expires_at)
-        with changed(self._db, "the sessions"):
+        with transaction(self._db, "the sessions"):
             self._db.execute("DELETE FROM sessions WHERE expires_at <= ?", (now,))
             self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
 
     def remove_session(self, digest: str) -> None:
-        with changed(self._db, "the sessions"):
+        with transaction(self._db, "the sessions"):
             self._db.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
 
     def remove_sessions(self, credentials: Collection[str] | None = None) -> int:
         """How many there were: those opened with these tokens, or all."""
-        with changed(self._db, "the sessions"):
+        with transaction(self._db, "the sessions"):
             if credentials is None:
                 return self._db.execute("DELETE FROM sessions").rowcount
             sql = "DELETE FROM sessions WHERE credential = ?"
@@ -143,7 +143,7 @@ class ServerLedger:
 
     def add_link(self, digest: str, credential: str, expires_at: float, now: float) -> None:
         """The oldest go where there are too many."""
-        with changed(self._db, "the login links"):
+        with transaction(self._db, "the login links"):
             self._db.execute("DELETE FROM links WHERE expires_at <= ?", (now,))
             oldest = "DELETE FROM links WHERE digest NOT IN (SELECT digest FROM links ORDER BY expires_at DESC LIMIT ?)"
             self._db.execute(oldest, (_MOST_LINKS - 1,))
@@ -151,13 +151,13 @@ class ServerLedger:
 
     def take_link(self, digest: str, now: float) -> str | None:
         """The credential for which it was made; it counts once."""
-        with changed(self._db, "the login links"):
+        with transaction(self._db, "the login links"):
             taken = "DELETE FROM links WHERE digest = ? AND expires_at > ? RETURNING credential"
             found = self._db.execute(taken, (digest, now)).fetchall()
         return str(found[0][0]) if found else None
 
     def remove_links(self, credentials: Collection[str]) -> None:
-        with changed(self._db, "the login links"):
+        with transaction(self._db, "the login links"):
             for each in credentials:
                 self._db.execute("DELETE FROM links WHERE credential = ?", (each,))
 
@@ -167,14 +167,14 @@ class ServerLedger:
         return int(self._db.execute(sql, (address, since, until)).fetchone()[0])
 
     def note_failure(self, address: str, at: float, forget_before: float) -> None:
-        with changed(self._db, "the wrong tokens"):
+        with transaction(self._db, "the wrong tokens"):
             self._db.execute("DELETE FROM failures WHERE at < ? OR at > ?", (forget_before, at))
             self._db.execute("INSERT INTO failures VALUES (?, ?)", (address, at))
 
     def keep_request(self, request: KeyedRequest, forget_before: float) -> KeyedRequest:
         """The request that was kept first under this key: this one, or an earlier one."""
         row = (request.owner, request.key, request.content, request.run_id, request.at)
-        with changed(self._db, "the keys of requests"):
+        with transaction(self._db, "the keys of requests"):
             self._db.execute("DELETE FROM requests WHERE at < ?", (forget_before,))
             kept = "INSERT INTO requests VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
             self._db.execute(kept, row)
@@ -184,7 +184,7 @@ class ServerLedger:
             return KeyedRequest(*self._db.execute(found, row[:2]).fetchone())
 
     def forget_request(self, owner: str, key: str) -> None:
-        with changed(self._db, "the keys of requests"):
+        with transaction(self._db, "the keys of requests"):
             self._db.execute("DELETE FROM requests WHERE owner = ? AND key = ?", (owner, key))
 
     def adopted(self) -> set[str]:
@@ -192,7 +192,7 @@ class ServerLedger:
         return {run_id for (run_id,) in self._db.execute("SELECT run_id FROM adopted")}
 
     def adopt(self, run_id: str, at: float, forget_before: float) -> None:
-        with changed(self._db, "the runs and goals that this server drives"):
+        with transaction(self._db, "the runs and goals that this server drives"):
             self._db.execute("DELETE FROM adopted WHERE at < ?", (forget_before,))
             self._db.execute("INSERT OR REPLACE INTO adopted VALUES (?, ?)", (run_id, at))
 

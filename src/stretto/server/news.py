@@ -294,13 +294,13 @@ async def stream_changes(
         service.desk = NewsDesk(service)
     if len(follow) > _MOST_FOLLOWED:
         raise InvalidUsage(f"one stream follows {_MOST_FOLLOWED} steps at the most")
-    followed = [_followed(each) for each in follow]
+    followed = [_parse_followed(each) for each in follow]
     written = last_event_id or after
     place = None if not written else int(written) if _is_place(written) else 0
     return EventStream(request, tell_changes(service, service.desk, place, followed))
 
 
-def _followed(written: str) -> Followed:
+def _parse_followed(written: str) -> Followed:
     seq, _, rest = written.partition(":")
     run_id, colon, step = rest.partition(":")
     if not (_is_place(seq) and run_id and colon):

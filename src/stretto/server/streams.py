@@ -95,7 +95,7 @@ class RunFeed:
             return []
         if self._rows and self._rows[0][0] <= seq + 1:
             return [row for row in self._rows if row[0] > seq]
-        return [_encoded(row) for row in await self._page(seq)]
+        return [_encode(row) for row in await self._page(seq)]
 
     async def wait(self, seq: int, seconds: float) -> bool:
         """Whether there may be something after that number, or will be nothing more."""
@@ -121,7 +121,7 @@ class RunFeed:
             while not self.has_ended:
                 rows = await self._page(self._last)
                 for row in rows:
-                    self._keep(_encoded(row))
+                    self._keep(_encode(row))
                 self.has_ended = any(getattr(row.event, "type", "") == _ENDED for row in rows)
                 self.has_ended |= self._was_over and not rows
                 if rows:
@@ -143,7 +143,7 @@ class RunFeed:
             self._bytes -= len(self._rows.popleft()[1])
 
 
-def _encoded(row: "StoredEvent") -> Row:
+def _encode(row: "StoredEvent") -> Row:
     event = row.event
     if isinstance(event, UnknownEvent):
         told = json.dumps({"type": "unknown", "reason": event.reason})
@@ -275,7 +275,7 @@ class EventStream(Response):
         if self._transport is not None:
             self._transport.set_write_buffer_limits(high=_CHUNK_BYTES)
         sender = asyncio.ensure_future(self._send_all(send))
-        gone = asyncio.ensure_future(_disconnected(receive))
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await asyncio.wait((sender, gone), return_when=asyncio.FIRST_COMPLETED)
             if sender.done():
@@ -315,6 +315,6 @@ async def _send_piece(send: Send, piece: bytes) -> None:
     await send({"type": "http.response.body", "body": piece, "more_body": True})
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

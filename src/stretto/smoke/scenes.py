@@ -112,7 +112,7 @@ def scenes(timeout_seconds: int) -> tuple[Scene, ...]:
 
 
 def build_scene(recipe: str) -> Plan | Problems:
-    return build(read_recipe(recipe), _bundled())
+    return build(read_recipe(recipe), _bundled_catalog())
 
 
 def plan_of(scene: Scene) -> Plan:
@@ -123,7 +123,7 @@ def plan_of(scene: Scene) -> Plan:
 
 
 @cache
-def _bundled() -> Catalog:
+def _bundled_catalog() -> Catalog:
     return load_catalog((), Path())
 
 

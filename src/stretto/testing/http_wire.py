@@ -40,7 +40,7 @@ async def read_request(
         return None
     except asyncio.LimitOverrunError:
         raise BadRequest(431, "the head of the request is too long") from None
-    method, target, version, headers = _parsed(head)
+    method, target, version, headers = _parse_head(head)
     if headers.get("expect", "").lower() == "100-continue":
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     try:
@@ -52,7 +52,7 @@ async def read_request(
     return HttpRequest(method, target.partition("?")[0], headers, body, keeps_alive)
 
 
-def _parsed(head: bytes) -> tuple[str, str, str, dict[str, str]]:
+def _parse_head(head: bytes) -> tuple[str, str, str, dict[str, str]]:
     first, *lines = head.decode("latin-1").lstrip("\r\n").rstrip("\r\n").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.config.database import changed
+from stretto.config.database import transaction
 from stretto.triggers.store import open_triggers
 from stretto.vocabulary.json_value import Json
 
@@ -51,7 +51,7 @@ class NoticeStore:
             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
         """
         new = 0
-        with changed(self._db, "the notices"):
+        with transaction(self._db, "the notices"):
             for each in notices:
                 row = (each.run_id, each.step, each.key, each.about, each.channel, each.text)
                 new += self._db.execute(sql, (*row, now, now)).rowcount
@@ -74,7 +74,7 @@ class NoticeStore:
         """
         return [Notice(*row) for row in self._db.execute(sql, (run_id, step, key))]
 
-    def runs_asked(self, since: float) -> set[str]:
+    def find_runs_asked(self, since: float) -> set[str]:
         """Those of which people were asked something since then."""
         sql = "SELECT DISTINCT run_id FROM notices WHERE about = 'asked' AND at > ?"
         return {run_id for (run_id,) in self._db.execute(sql, (since,))}
@@ -92,7 +92,7 @@ class NoticeStore:
             WHERE run_id = ? AND step = ? AND key = ? AND about = ? AND channel = ?
         """
         key = (notice.run_id, notice.step, notice.key, notice.about, notice.channel)
-        with changed(self._db, "the notices"):
+        with transaction(self._db, "the notices"):
             self._db.execute(sql, (*values, *key))
 
 

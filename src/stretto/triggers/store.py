@@ -14,7 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from stretto.config.database import changed, open_database
+from stretto.config.database import open_database, transaction
 from stretto.problems.errors import NotFound, RefusedToOverwrite
 from stretto.text.short import did_you_mean
 from stretto.triggers.trigger import Trigger, TriggerFire
@@ -130,7 +130,7 @@ class TriggerStore:
         values = {**_values(trigger), "project": self._project, "secret": secret}
         names = ", ".join(values)
         marks = ", ".join(f":{name}" for name in values)
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = f"INSERT INTO triggers ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING"
             if not self.db.execute(sql, values).rowcount:
                 hint = f"choose another name, or: stretto schedule remove {trigger.name}"
@@ -142,7 +142,7 @@ class TriggerStore:
         `seen`: what a folder holds from which on files count; None: they count as before."""
         values = {**_values(trigger), "project": self._project}
         changes = ", ".join(f"{name} = :{name}" for name in _COLUMNS if name != "name")
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = f"UPDATE triggers SET {changes} WHERE project = :project AND name = :name"
             self.db.execute(sql, values)
             if seen is not None:
@@ -151,18 +151,18 @@ class TriggerStore:
                 self._see(trigger.name, seen)
 
     def remove(self, name: str) -> None:
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = "DELETE FROM triggers WHERE project = ? AND name = ?"
             self.db.execute(sql, (self._project, name))
 
     def set_paused(self, name: str, is_paused: bool, now: float) -> None:
         """What would have fired in a pause is not made up for."""
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = "UPDATE triggers SET is_paused = ?, decided_until = ? WHERE project = ? AND name = ?"
             self.db.execute(sql, (is_paused, now, self._project, name))
 
     def set_secret(self, name: str, secret: str) -> None:
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = "UPDATE triggers SET secret = ? WHERE project = ? AND name = ?"
             self.db.execute(sql, (secret, self._project, name))
 
@@ -173,7 +173,7 @@ class TriggerStore:
         decided_until: float | None = None,
     ) -> list[TriggerFire]:
         """Put the fires on record; returns those that were not there before."""
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             if self._is_gone(name):
                 return []
             new = self._put_fires(name, fires)
@@ -191,7 +191,7 @@ class TriggerStore:
     ) -> None:
         """What one look at a watched folder has found. Nothing of it, where the trigger watches
         another folder or other files since."""
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = "SELECT folder, pattern, input FROM triggers WHERE project = ? AND name = ?"
             now = self.db.execute(sql, (self._project, trigger.name)).fetchone()
             if now != (trigger.folder, trigger.pattern, trigger.input):
@@ -237,7 +237,7 @@ class TriggerStore:
 
     def settle(self, fire: TriggerFire, status: str, why: str = "") -> None:
         """Say what became of a fire."""
-        with changed(self.db, "the triggers"):
+        with transaction(self.db, "the triggers"):
             sql = "UPDATE fires SET status = ?, why = ? WHERE run_id = ?"
             self.db.execute(sql, (status, why, fire.run_id))
 

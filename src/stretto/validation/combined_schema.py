@@ -52,7 +52,9 @@ def _both_fields(first: Json, second: Json) -> Json:
 
 
 def _hold_both(first: Mapping[str, Json], second: Mapping[str, Json]) -> dict[str, Json]:
-    members = [_moved(schema, f"#/allOf/{place}") for place, schema in enumerate((first, second))]
+    members = [
+        _move_schema(schema, f"#/allOf/{place}") for place, schema in enumerate((first, second))
+    ]
     both: dict[str, Json] = {}
     for word in ("$schema", "type"):
         said = [schema[word] for schema in (first, second) if word in schema]
@@ -61,7 +63,7 @@ def _hold_both(first: Mapping[str, Json], second: Mapping[str, Json]) -> dict[st
     return {**both, "allOf": cast(Json, members)}
 
 
-def _moved(schema: Mapping[str, Json], place: str) -> dict[str, Json]:
+def _move_schema(schema: Mapping[str, Json], place: str) -> dict[str, Json]:
     """The schema as a part of another: its references begin where it now stands."""
     moved = cast("dict[str, Json]", _move(cast(Json, schema), place))
     moved.pop("$schema", None)

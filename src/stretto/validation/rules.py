@@ -224,7 +224,7 @@ def _fields(found: re.Match[str]) -> Rules | None:
     return tuple(FieldRule(name, filled) for name in names)
 
 
-def _kinded(found: re.Match[str]) -> Rules | None:
+def _kind(found: re.Match[str]) -> Rules | None:
     name, kind = _name(found["name"]), found["kind"].lower()
     is_sure = "sure" in found.groupdict() or (name is not None and name.is_exact)
     if name is None or (kind in _COMPOUNDING and not is_sure):
@@ -234,15 +234,15 @@ def _kinded(found: re.Match[str]) -> Rules | None:
 
 
 _THINGS: tuple[_Form, ...] = (
-    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND}) (?P<name>{_NAME})(?P<sure> {_FIELD})", _kinded),
+    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND}) (?P<name>{_NAME})(?P<sure> {_FIELD})", _kind),
     (rf"(?:both )?{_A}(?P<filled>non-empty )?(?P<names>.+?) {_FIELD}", _fields),
     (rf"{_A}(?:following )?(?:fields|keys|properties)(?: called| named)?:? (?P<names>.+)", _fields),
     (rf"{_A}{_FIELD} (?:called |named )(?P<names>.+)", _fields),
     (rf"{_A}{_FIELD} (?P<names>[`\"'].+)", _fields),
-    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND})(?P<sure> called| named) (?P<name>{_NAME})", _kinded),
-    (rf"{_A}(?P<filled>non-empty )?(?P<name>{_NAME})(?P<sure> \()(?P<kind>{_KIND})\)", _kinded),
-    (rf"{_A}(?P<filled>non-empty )?(?P<name>{_NAME}) (?P<kind>{_KIND})", _kinded),
-    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND}) (?P<name>{_NAME})", _kinded),
+    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND})(?P<sure> called| named) (?P<name>{_NAME})", _kind),
+    (rf"{_A}(?P<filled>non-empty )?(?P<name>{_NAME})(?P<sure> \()(?P<kind>{_KIND})\)", _kind),
+    (rf"{_A}(?P<filled>non-empty )?(?P<name>{_NAME}) (?P<kind>{_KIND})", _kind),
+    (rf"{_A}(?P<filled>non-empty )?(?P<kind>{_KIND}) (?P<name>{_NAME})", _kind),
     (rf"{_A}(?P<name>{_NAME}) (?P<rest>(?:between|from) .+)", _about_field),
     (r"(?P<names>[^\"']+)(?P<code>)", _fields),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from stretto.text.patterns import PatternError, compile_pattern
 from stretto.validation.schema_messages import (
     describe_error,
     explain_error,
-    meant_type,
+    json_type_of,
     shorthand_in,
     spell_path,
 )
@@ -197,10 +197,10 @@ class _Inspection:
         for error in islice(errors, _MOST_GATHERED):
             path = (*at, *error.absolute_path)
             if "type" in path[-2:]:
-                meant = meant_type(error.instance)
+                meant = json_type_of(error.instance)
                 self._add(path, _unknown_type(error.instance), meant and f"write {meant}")
             else:
-                meant = meant_type(error.instance)
+                meant = json_type_of(error.instance)
                 self._add(path, explain_error(error), meant and f"write {{type: {meant}}}")
 
     def _check_parts(self, root: Any, resolver: Any) -> None:

@@ -175,7 +175,7 @@ _NOTES = ("title", "description", "id", "format", "default", "example")
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 
 
-def meant_type(word: Json) -> str:
+def json_type_of(word: Json) -> str:
     """The JSON type that a word of another language stands for; empty if there is none."""
     if not isinstance(word, str):
         return ""
@@ -189,7 +189,7 @@ def shorthand_in(part: dict[str, Json]) -> tuple[str, str] | None:
     """The first word of a schema that names a field and no keyword, and the schema written out."""
     unknown = [word for word in part if word not in _KEYWORDS and not word.startswith(("$", "x-"))]
     # {title: string} would be an odd title.
-    notes = [word for word in part if word in _NOTES and meant_type(part[word])]
+    notes = [word for word in part if word in _NOTES and json_type_of(part[word])]
     if len(unknown) + len(notes) < len(part):
         unknown, notes = [word for word in unknown if _is_like_a_field(part[word])], []
     unknown += notes
@@ -199,8 +199,8 @@ def shorthand_in(part: dict[str, Json]) -> tuple[str, str] | None:
 
 
 def _is_like_a_field(value: Json) -> bool:
-    return bool(meant_type(value)) or (
-        isinstance(value, dict) and bool(meant_type(value.get("type")))
+    return bool(json_type_of(value)) or (
+        isinstance(value, dict) and bool(json_type_of(value.get("type")))
     )
 
 
@@ -229,7 +229,7 @@ def _field(value: Json) -> Json:
         if len(value) == 1:
             return {"type": "array", "items": _field(value[0])}
         return {"enum": value}
-    kind = meant_type(value)
+    kind = json_type_of(value)
     return {"type": kind} if kind else {}
 
 

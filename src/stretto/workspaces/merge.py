@@ -187,7 +187,7 @@ class _Planner:
         elif not _are_same(ours, theirs):
             after = theirs
             if not _are_same(ours, base):
-                after = self._merged(change.path, base, ours, theirs)
+                after = self._merge_entry(change.path, base, ours, theirs)
             elif theirs is not None:
                 after = replace(theirs, mode=_mode(base, ours, theirs))
             self._put(change.path, ours, after)
@@ -202,14 +202,14 @@ class _Planner:
             raise _BothChanged(f"was {quote_path(old)} when the step began, which is gone now")
         after = replace(theirs, mode=_mode(base, ours_at_old, theirs))
         if not ours_at_old.is_same(base):
-            after = self._merged(old, base, ours_at_old, theirs)
+            after = self._merge_entry(old, base, ours_at_old, theirs)
         if ours is not None and not ours.is_same(after):
             raise _BothChanged("was made by both, with different content")
         self._put(old, ours_at_old, None)
         if ours is None:
             self._put(new, None, after)
 
-    def _merged(
+    def _merge_entry(
         self, path: str, base: FileEntry | None, ours: FileEntry | None, theirs: FileEntry | None
     ) -> FileEntry:
         """Of a file that both changed. `path` is where ours is."""

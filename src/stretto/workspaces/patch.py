@@ -93,7 +93,7 @@ def _is_line_diff(old: _Side, new: _Side) -> bool:
 
 def _render(old: _Side, new: _Side, largest_binary: int | None) -> bytes:
     names = _quote(f"a/{old.path}"), _quote(f"b/{new.path}")
-    head = [f"diff --git {names[0]} {names[1]}", *_extended(old, new)]
+    head = [f"diff --git {names[0]} {names[1]}", *_extended_header(old, new)]
     if old.content == new.content and old.entry and new.entry:
         return _text(head)
     # git wants full ids to apply a binary patch; the mode stands here only when it stays.
@@ -108,7 +108,7 @@ def _render(old: _Side, new: _Side, largest_binary: int | None) -> bytes:
     return _text(head) + b"".join(_hunks(split_lines(old.content), split_lines(new.content)))
 
 
-def _extended(old: _Side, new: _Side) -> Iterator[str]:
+def _extended_header(old: _Side, new: _Side) -> Iterator[str]:
     if old.entry is None:
         yield f"new file mode {new.mode}"
     elif new.entry is None:

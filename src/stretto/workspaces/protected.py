@@ -52,12 +52,12 @@ class Protected:
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self.paths = tuple(dict.fromkeys(paths))
-        self._folded = tuple(map(_folded, self.paths))
+        self._folded = tuple(map(_fold_case, self.paths))
 
     def covers(self, path: str) -> bool:
         """Whether a change of this path changes one of these. A folder above one counts too: renaming
         it, or putting a link in its place, changes what is in it."""
-        asked = _folded(path)
+        asked = _fold_case(path)
         return any(
             asked == each or asked.startswith(f"{each}/") or each.startswith(f"{asked}/")
             for each in self._folded
@@ -65,11 +65,11 @@ class Protected:
 
     def holds(self, path: str) -> bool:
         """Whether the path is one of these, or lies in one of them."""
-        asked = _folded(path)
+        asked = _fold_case(path)
         return any(asked == each or asked.startswith(f"{each}/") for each in self._folded)
 
 
-def _folded(path: str) -> str:
+def _fold_case(path: str) -> str:
     # As a file system that ignores case sees it: the workspace may lie on one.
     return normalize("NFC", path).casefold().strip("/")
 

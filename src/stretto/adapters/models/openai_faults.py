@@ -85,7 +85,7 @@ def status_failure(
     hint = ""
     if 300 <= status < 400:
         hint = f"{endpoint.origin} redirects, which is not followed: name the final address"
-    meant = meant_status(status, message, codes)
+    meant = effective_status(status, message, codes)
     if meant == status:
         whole = status_message(status, kind_of_status(status), said, hint)
     else:
@@ -94,7 +94,7 @@ def status_failure(
     return failure(kind_of_status(meant), whole, retry_after_seconds(headers))
 
 
-def meant_status(status: int, message: str, codes: Iterable[str] = ()) -> int:
+def effective_status(status: int, message: str, codes: Iterable[str] = ()) -> int:
     """The status that a provider means: many answer 400 or 429 to what has a status of its own."""
     if (meant := next((_MEANT[code] for code in codes if code in _MEANT), None)) is not None:
         return meant

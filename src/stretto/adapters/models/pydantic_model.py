@@ -30,9 +30,9 @@ from pydantic_ai.tools import ToolDefinition
 
 from stretto.adapters.models.openai_faults import (
     LONGEST_FAULT,
+    effective_status,
     is_unreachable_for_good,
     kind_of_status,
-    meant_status,
     status_message,
 )
 from stretto.events.model import FailureKind
@@ -232,7 +232,7 @@ def _kind(error: BaseException) -> FailureKind | None:
             return "permanent"
         case theirs.ModelHTTPError():
             is_rejected = isinstance(error, theirs.ModelRequestRejectedError)
-            kind = kind_of_status(meant_status(error.status_code, str(error.body or "")))
+            kind = kind_of_status(effective_status(error.status_code, str(error.body or "")))
             if kind == "error" and isinstance(error, _UNAVAILABLE):
                 return "unavailable"
             return "refused" if kind == "error" and is_rejected else kind
@@ -250,7 +250,7 @@ def _message(error: BaseException, kind: FailureKind) -> str:
     if isinstance(error, theirs.ModelHTTPError):
         body = error.body if isinstance(error.body, str) else str(error.body or "")
         is_quota = isinstance(error, theirs.ModelQuotaExceededError)
-        status = 402 if is_quota else meant_status(error.status_code, body)
+        status = 402 if is_quota else effective_status(error.status_code, body)
         return status_message(status, kind, body, error.hint or "")
     if isinstance(error, StrettoError):
         return error.with_hint

@@ -121,7 +121,7 @@ def check(journal: Path) -> list[Path]:
         there = [end for end in _FILES if os.path.exists(f"{journal}{end}")]
         notes = _notes(journal)
         known = _read(notes)
-        held = _held(journal, known) if notes else None
+        held = _read_last_events(journal, known) if notes else None
         if held is None:
             return notes
         lost = {
@@ -170,7 +170,7 @@ def _read(notes: Iterable[Path]) -> dict[RunId, int]:
     return known
 
 
-def _held(journal: Path, known: Iterable[RunId]) -> dict[RunId, int] | None:
+def _read_last_events(journal: Path, known: Iterable[RunId]) -> dict[RunId, int] | None:
     """The last events that the journal has; None: it cannot be read, and whoever opens it says so.
 
     Read-only: a connection that may write would take the WAL into the database when it is closed.

@@ -60,7 +60,7 @@ class MemoryJournal:
         self, run_id: RunId, events: Sequence[Event], *, fence: int
     ) -> Mapping[int, Large]:
         rows = [encode(event) for event in events]
-        run = self._held(run_id, fence)
+        run = self._check_fence(run_id, fence)
         if self._capacity is not None:
             self._capacity -= self._fitting(rows)
         run.rows += rows
@@ -137,7 +137,7 @@ class MemoryJournal:
         return fence
 
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
-        self._held(run_id, fence).leased_until = self._now() + seconds
+        self._check_fence(run_id, fence).leased_until = self._now() + seconds
 
     async def release(self, run_id: RunId, *, fence: int) -> None:
         self._check_open()
@@ -168,7 +168,7 @@ class MemoryJournal:
         return None if found is None else CachedOutput(json.loads(found[0]), found[1])
 
     async def forget(self, run_id: RunId, *, fence: int) -> None:
-        run = self._held(run_id, fence)
+        run = self._check_fence(run_id, fence)
         # The fence stays: whoever drove the run long ago must not append to it.
         run.rows, run.listed, run.owner, run.is_removed = [], None, None, True
         self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
@@ -183,7 +183,7 @@ class MemoryJournal:
     async def close(self) -> None:
         self._is_closed = True
 
-    def _held(self, run_id: RunId, fence: int) -> _Run:
+    def _check_fence(self, run_id: RunId, fence: int) -> _Run:
         self._check_open()
         run = self._runs.get(run_id)
         if run is None or run.owner is None or run.fence != fence:

@@ -158,7 +158,7 @@ class SqliteJournal:
         return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit, before))
 
     async def unended(self) -> list[RunRow]:
-        return await self._in_reader(lambda db: _unended(db, self._lease_time()))
+        return await self._in_reader(lambda db: _unended_rows(db, self._lease_time()))
 
     async def run(self, run_id: RunId) -> RunRow | None:
         return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
@@ -197,7 +197,7 @@ class SqliteJournal:
         await self._writer.submit(Ledger.keep, key, kept.run_id, output)
 
     async def get(self, key: str) -> CachedOutput | None:
-        return await self._in_reader(lambda db: _kept(db, key))
+        return await self._in_reader(lambda db: _find_kept(db, key))
 
     async def forget(self, run_id: RunId, *, fence: int) -> None:
         await self._writer.submit(Ledger.forget, run_id, fence)
@@ -256,7 +256,7 @@ def _read(
         WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? {silent} ORDER BY seq LIMIT ?
         """
     rows = db.execute(sql, (run_id, after, most))
-    return [StoredEvent(seq, _decoded(raw, large)) for seq, raw in rows]
+    return [StoredEvent(seq, _decode(raw, large)) for seq, raw in rows]
 
 
 def _first(
@@ -265,10 +265,10 @@ def _first(
     db.text_factory = bytes
     sql = "SELECT event FROM events WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq = 1"
     row = db.execute(sql, (run_id,)).fetchone()
-    return _decoded(row[0], large) if row else None
+    return _decode(row[0], large) if row else None
 
 
-def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
+def _decode(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
     event = decode(raw)
     if isinstance(event, AttemptSucceeded) and event.output_at and event.output_bytes:
         output = Large(event.output_at, event.output_bytes, large)
@@ -293,7 +293,7 @@ def _runs(db: sqlite3.Connection, now: float, limit: int, before: RunId | None) 
     return [RunRow(*row) for row in found]
 
 
-def _unended(db: sqlite3.Connection, now: float) -> list[RunRow]:
+def _unended_rows(db: sqlite3.Connection, now: float) -> list[RunRow]:
     sql = f"{_ROWS_OF_RUNS} AND ended_at IS NULL ORDER BY started_at DESC, id DESC"
     return [RunRow(*row) for row in db.execute(sql, {"now": now})]
 
@@ -328,7 +328,7 @@ def _pending(db: sqlite3.Connection) -> list[Message]:
     ]
 
 
-def _kept(db: sqlite3.Connection, key: str) -> CachedOutput | None:
+def _find_kept(db: sqlite3.Connection, key: str) -> CachedOutput | None:
     sql = "SELECT output, run_id FROM kept_outputs WHERE key = ?"
     row = db.execute(sql, (key,)).fetchone()
     return CachedOutput(json.loads(row[0]), row[1]) if row else None

@@ -87,7 +87,7 @@ def roll_back(db: sqlite3.Connection) -> None:
         db.execute("ROLLBACK")
 
 
-def explained(error: Exception) -> Exception:
+def explain_error(error: Exception) -> Exception:
     if not isinstance(error, sqlite3.Error | OSError):
         return error
     said = f"the journal cannot be written: {error}"

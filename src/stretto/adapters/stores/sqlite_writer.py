@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from stretto.adapters.stores.acknowledged import Acknowledged, check, losses
 from stretto.adapters.stores.sqlite_file import (
-    explained,
+    explain_error,
     lease_clock,
     open_for_writing,
     take_in_wal,
@@ -101,7 +101,7 @@ class Writer:
             db = open_for_writing(self._path)
             self.lease_time = lease_clock(db)
         except Exception as error:
-            self._settle([(self._opened, explained(error))])
+            self._settle([(self._opened, explain_error(error))])
             return
         self._settle([(self._opened, None)])
         ledger = Ledger(db, acknowledged.note)
@@ -144,22 +144,22 @@ def _commit(ledger: Ledger, batch: Sequence[_Request]) -> _Outcomes:
         ledger.begin()
     except sqlite3.Error as error:  # a lock, as a rule: it has been waited for long enough
         ledger.roll_back()
-        return [(done, explained(error)) for done, _, _ in batch]
+        return [(done, explain_error(error)) for done, _, _ in batch]
     try:
-        if begun := list(_begun(batch)):
+        if begun := list(_runs_to_begin(batch)):
             ledger.begin_new(begun)
         outcomes = [_outcome(ledger, request) for request in batch]
         ledger.commit()
     except Exception as error:
         ledger.roll_back()
         if len(batch) == 1:
-            return [(batch[0][0], explained(error))]
+            return [(batch[0][0], explain_error(error))]
         # One of them may be at fault, or too large: by itself, each answers only for itself.
         return [outcome for request in batch for outcome in _commit(ledger, [request])]
     return outcomes
 
 
-def _begun(batch: Iterable[_Request]) -> Iterator[BeginRun]:
+def _runs_to_begin(batch: Iterable[_Request]) -> Iterator[BeginRun]:
     """Runs that begin, without those that are leased before it in the same batch."""
     leased = set[object]()
     for _, change, given in batch:

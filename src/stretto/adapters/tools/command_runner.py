@@ -110,9 +110,9 @@ class CommandRunner:
         if _is_out_of_time(ran, request):
             # The timer ends the step. A failure here would start a retry for the last moment.
             await asyncio.sleep(_MOST_WAIT_SECONDS)
-        warnings = (*self._warnings, *_masked(command), *overreaches(ran, reach))
+        warnings = (*self._warnings, *_warn_of_masks(command), *overreaches(ran, reach))
         if ran.exit_code == 0 and ran.limit_hit is None:
-            warnings += tuple(_doubts(_printed(ran)))
+            warnings += tuple(_doubts(_join_output(ran)))
         result = await self._result(ran, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
 
@@ -157,7 +157,7 @@ def _why_unusable(command: CommandRequest, request: AttemptRequest, redactor: Re
     return ""
 
 
-def _masked(command: CommandRequest) -> tuple[str, ...]:
+def _warn_of_masks(command: CommandRequest) -> tuple[str, ...]:
     """A warning where an earlier step printed a secret: secrets are masked, so the command gets the mask."""
     if not any(MASK in each for each in (*command.env.values(), command.stdin)):
         return ()
@@ -191,7 +191,7 @@ def _confine(confinement: Confinement, command: CommandRequest) -> Confinement:
 def _event(request: AttemptRequest, witness: Witness, ran: Ran) -> CommandEnded:
     limit = str(ran.limit_hit) if ran.limit_hit is not None else ""
     # What is out of time has neither an output nor an error text that would hold its stdout.
-    said = _printed(ran)[-MOST_STDERR:] if _is_out_of_time(ran, request) else ran.errors.strip()
+    said = _join_output(ran)[-MOST_STDERR:] if _is_out_of_time(ran, request) else ran.errors.strip()
     stderr = cut_middle(said, MOST_STDERR)
     return CommandEnded(
         witness.now(), request.attempt, ran.exit_code, stderr, ran.duration_seconds, limit
@@ -203,13 +203,13 @@ def _says(ran: Ran, most: int = MOST_ERROR) -> str:
     how = f"exit code {ran.exit_code}"
     if ran.limit_hit is not None:
         how = f"it was stopped at its limit: {ran.limit_hit}"
-    said = _printed(ran)
+    said = _join_output(ran)
     if len(said) > most:
         said = f"[… {len(said) - most:,} characters left out …]\n{said[-most:]}"
     return f"{how}\n{said}" if said else how
 
 
-def _printed(ran: Ran) -> str:
+def _join_output(ran: Ran) -> str:
     return "\n".join(text for text in (ran.output.strip(), ran.errors.strip()) if text)
 
 
@@ -228,6 +228,6 @@ def _verdict(ran: Ran) -> AttemptResult:
         # The candidate is not at fault: another try would cost money and end the same way.
         return Failure("error", f"the validator cannot run: {_says(ran)}")
     passed = ran.exit_code == 0 and ran.limit_hit is None
-    feedback = cut_middle(_printed(ran), MOST_FEEDBACK) if passed else _says(ran, MOST_FEEDBACK)
+    feedback = cut_middle(_join_output(ran), MOST_FEEDBACK) if passed else _says(ran, MOST_FEEDBACK)
     verdict: dict[str, Json] = {"passed": passed, "feedback": feedback, "exit_code": ran.exit_code}
     return Success(cast(Json, verdict))

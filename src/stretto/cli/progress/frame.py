@@ -102,7 +102,7 @@ class Frame:
         lines += self._counts(view.hidden, _ENDED, stopped)
         for row in view.rows:
             line = self._row(row, head, now, ids, stopped)
-            lines.append(_marked(line) if row.id == chosen else line)
+            lines.append(_mark(line) if row.id == chosen else line)
         lines += self._counts(view.hidden, _OPEN, stopped)
         if not is_last and self._height >= _SHORTEST:
             keys = ["↑↓ choose a step", "Enter opens it"] if self._has_keys else []
@@ -251,7 +251,7 @@ def _hints(view: View, is_watching: bool, is_short: bool) -> tuple[str, str]:
     return f"stretto approve {view.head.run_id} {view.asking} (or reject)", stop
 
 
-def _marked(line: Line) -> Line:
+def _mark(line: Line) -> Line:
     """A sign besides the colour: not everybody sees that."""
     (sign, style), (name, _), *rest = line
     return ((f"{sign[:-1]}›", style), (name, "reverse"), *rest)

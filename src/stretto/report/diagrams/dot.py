@@ -76,7 +76,7 @@ def _node(node: Box) -> Iterator[str]:
         notes.insert(0, f"× each of {node.over}")
     if not node.parts:
         kind = "diamond" if node.kind == "conditional" else "hexagon" if node.is_gated else ""
-        yield _shaped(f"n{node.number}", kind, node.title, node.agent, *notes)
+        yield _draw_node(f"n{node.number}", kind, node.title, node.agent, *notes)
         return
     yield f"subgraph cluster_{node.number} {{"
     yield f"    label={_label(node.title, *notes)}; style=rounded;"
@@ -86,10 +86,10 @@ def _node(node: Box) -> Iterator[str]:
 
 def _inside(node: Box) -> Iterator[str]:
     if node.kind == "conditional":
-        yield _shaped(f"n{node.number}", "diamond", "?")
+        yield _draw_node(f"n{node.number}", "diamond", "?")
     ids = _part_ids(node)
     for id, part in zip(ids, node.parts, strict=True):
-        yield _shaped(id, _SHAPES.get(part.role, ""), part.title, part.agent)
+        yield _draw_node(id, _SHAPES.get(part.role, ""), part.title, part.agent)
         if part.role == "choice":
             yield f"n{node.number} -> {id}{_attributes({'label': part.label})};"
     if node.kind in ("loop", "map") and len(ids) > 1:
@@ -100,7 +100,7 @@ def _inside(node: Box) -> Iterator[str]:
         yield f"{ids[0]} -> {ids[-1]} [label={label}, style=dashed, dir=back];"
 
 
-def _shaped(id: str, shape: str, *lines: str) -> str:
+def _draw_node(id: str, shape: str, *lines: str) -> str:
     # Only boxes have corners to round.
     kind = f", shape={shape}, style=solid" if shape else ""
     return f"{id} [label={_label(*lines)}{kind}];"

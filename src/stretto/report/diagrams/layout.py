@@ -81,8 +81,8 @@ def place(sizes: Sequence[Size], links: Sequence[tuple[int, int]]) -> Placement:
     rows: list[list[int]] = [[] for _ in range(max(slots.layer) + 1)]
     for slot, layer in enumerate(slots.layer):
         rows[layer].append(slot)
-    rows = _ordered(rows, slots)
-    return _assembled(len(sizes), paths, rows, _columns(rows, slots), slots)
+    rows = _order(rows, slots)
+    return _assemble(len(sizes), paths, rows, _columns(rows, slots), slots)
 
 
 def _layers(count: int, links: Sequence[tuple[int, int]]) -> list[int]:
@@ -105,7 +105,7 @@ def _layers(count: int, links: Sequence[tuple[int, int]]) -> list[int]:
     return [number - first for number in layer_of]
 
 
-def _ordered(rows: list[list[int]], slots: _Slots) -> list[list[int]]:
+def _order(rows: list[list[int]], slots: _Slots) -> list[list[int]]:
     """Sort every layer by where its neighbours stand, up and down, and keep the best."""
     if sum(map(len, slots.below)) > MOST_LINKS:
         return rows  # no order would make this readable
@@ -157,12 +157,12 @@ def _columns(rows: Sequence[Sequence[int]], slots: _Slots) -> list[float]:
                 pulls = [_PULL[slots.is_bend(slot) + slots.is_bend(other)] for other in near]
                 pulled = sum(x[other] * pull for other, pull in zip(near, pulls, strict=True))
                 wanted.append((pulled / sum(pulls) if near else x[slot], sum(pulls) or 1.0))
-            for slot, settled in zip(row, _settled(row, wanted, slots), strict=True):
+            for slot, settled in zip(row, _settle(row, wanted, slots), strict=True):
                 x[slot] = settled
     return x
 
 
-def _settled(
+def _settle(
     row: Sequence[int], wanted: Sequence[tuple[float, float]], slots: _Slots
 ) -> list[float]:
     """The places nearest to those wanted that keep order and distance: isotonic regression."""
@@ -183,7 +183,7 @@ def _settled(
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 
-def _assembled(
+def _assemble(
     count: int,
     paths: Sequence[Sequence[int]],
     rows: Sequence[Sequence[int]],

@@ -49,7 +49,7 @@ def _node(node: Box) -> Iterator[str]:
     shape = _DECISION if node.kind == "conditional" else _GATE if node.is_gated else _BOX
     title = _label(node.title, node.agent, *_notes(node))
     if not node.parts:
-        yield _shaped(_id(node), title, shape)
+        yield _draw_node(_id(node), title, shape)
         return
     # Mermaid keeps one line free for a heading, and lays parts out across its own direction.
     yield f"subgraph {_id(node)}[{_label(' '.join([node.title, *_notes(node)]))}]"
@@ -66,10 +66,10 @@ def _notes(node: Box) -> Iterator[str]:
 
 def _inside(node: Box) -> Iterator[str]:
     if node.kind == "conditional":
-        yield _shaped(_decision_id(node), _label("?"), _DECISION)
+        yield _draw_node(_decision_id(node), _label("?"), _DECISION)
     ids = _part_ids(node)
     for id, part in zip(ids, node.parts, strict=True):
-        yield _shaped(id, _label(part.title, part.agent), _SHAPES.get(part.role, _BOX))
+        yield _draw_node(id, _label(part.title, part.agent), _SHAPES.get(part.role, _BOX))
         if part.role == "choice":
             yield f'{_decision_id(node)} -->|"{escaped(part.label)}"| {id}'
     if node.kind in ("loop", "map"):
@@ -85,5 +85,5 @@ def _label(*lines: str) -> str:
     )
 
 
-def _shaped(id: str, label: str, shape: tuple[str, str]) -> str:
+def _draw_node(id: str, label: str, shape: tuple[str, str]) -> str:
     return f"{id}{shape[0]}{label}{shape[1]}"
