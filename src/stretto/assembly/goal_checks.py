@@ -8,7 +8,6 @@ login. What a model is asked is no part of this module: a judge's check is a run
 import asyncio
 import csv
 import io
-import json
 import math
 import os
 import re
@@ -45,7 +44,7 @@ from stretto.processes.programs import ProgramStart, find_program, with_safe_pat
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
 from stretto.validation.test_output import tells_of_tests, why_failed, why_not_run, why_untested
-from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.json_value import Json, read_json
 from stretto.vocabulary.names import COMMAND_AGENT, StepId
 from stretto.workspaces.protected import is_secret
 
@@ -461,7 +460,7 @@ def _parse(raw: bytes, suffix: str, name: str) -> Json:
         rows: list[Json] = [dict(row) for row, _ in zip(csv.DictReader(io.StringIO(text)), range(_MOST_ROWS))]  # fmt: skip  # noqa: B905
         return rows
     if suffix in (".jsonl", ".ndjson"):
-        return [_json(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
+        return [read_json(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
     if suffix in (".yaml", ".yml"):
         document = read_bytes(raw, name)
         if document.root is None or document.problems:
@@ -469,21 +468,12 @@ def _parse(raw: bytes, suffix: str, name: str) -> Json:
             raise ValueError(f"{name} cannot be read: {said or 'it is empty'}")
         return plain(document.root)
     try:
-        return _json(text)
+        # Not NaN: every comparison with it would be a doubt.
+        return read_json(text)
     except (ValueError, RecursionError) as error:
         if suffix == ".json":
             raise ValueError(f"{name} is not JSON: {error}") from error
         return text
-
-
-def _json(text: str) -> Json:
-    """Raises ValueError, also for NaN and Infinity: every comparison with them would be a doubt."""
-    found: Json = json.loads(text, parse_constant=_refuse_constant)
-    return found
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _page_values(page: "Page") -> dict[str, Json]:

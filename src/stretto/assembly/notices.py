@@ -23,11 +23,11 @@ from stretto.events.model import ApprovalRequested, Event, TimerFired
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
 from stretto.report.gate import gate_of
-from stretto.report.json_form import iso
 from stretto.schedule.status import deadline_of, is_overdue
 from stretto.text.short import shorten
 from stretto.triggers.arrivals import signature
 from stretto.triggers.notices import Notice, NoticeStore, open_notices
+from stretto.vocabulary.amounts import iso
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import StepId
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.problems.errors import InvalidUsage, StrettoError
-from stretto.report.json_form import iso
 from stretto.report.text import cost_of
 from stretto.schedule.status import run_word
 from stretto.text.visible import one_line
+from stretto.vocabulary.amounts import iso
 from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:

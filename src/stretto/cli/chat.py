@@ -6,7 +6,6 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from stretto.cli.foreground import FAILED, INTERRUPTED, WAITING, OpenStretto, op
 from stretto.cli.options import json_option, model_option, permission_option
 from stretto.cli.progress.lines import Lines
 from stretto.cli.result import ResultOptions
-from stretto.cli.terminal import columns, print_json, say
+from stretto.cli.terminal import columns, local_time, print_json, say
 from stretto.lead.turn import (
     AwaitedDecision,
     ChatTurn,
@@ -147,7 +146,7 @@ async def _list(as_json: bool) -> int:
         return 0
     cells = [("CHAT", "LAST", "TURNS", "STATUS", "BEGAN WITH")]
     for each in found:
-        last = datetime.fromtimestamp(each.last_at).strftime("%Y-%m-%d %H:%M")
+        last = local_time(each.last_at)
         cells.append((each.id, last, str(each.turns), each.status, each.title))
     say("\n".join(columns(cells)))
     return 0

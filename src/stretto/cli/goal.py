@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from datetime import datetime
 from typing import TypeVar
 
 import click
@@ -27,7 +26,7 @@ from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import json_option, model_option, permission_option
 from stretto.cli.project import open_recipe
 from stretto.cli.result import ResultOptions
-from stretto.cli.terminal import columns, print_json, say
+from stretto.cli.terminal import columns, local_time, print_json, say
 from stretto.execution.driver import Listener
 from stretto.goals.goal import (
     DEFAULT_ITERATIONS,
@@ -210,7 +209,7 @@ def list_goals(as_json: bool) -> None:
             each.id,
             each.status,
             f"{each.iterations} of {each.limits.iterations}",
-            datetime.fromtimestamp(each.made_at).strftime("%Y-%m-%d %H:%M"),
+            local_time(each.made_at),
             one_line(each.text, 80),
         )
         for each in found

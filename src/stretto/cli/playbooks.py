@@ -13,7 +13,7 @@ from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
-from stretto.cli.terminal import columns, print_json, say
+from stretto.cli.terminal import columns, local_time, print_json, say
 from stretto.playbooks.playbook import Playbook
 from stretto.text.visible import one_line
 
@@ -174,7 +174,13 @@ def audit(limit: int, as_json: bool) -> None:
         say("Nothing was changed yet.")
     else:
         cells = [
-            (_moment(each.at), each.action, each.name or "-", each.by or "curation", each.why)
+            (
+                local_time(each.at, has_seconds=True),
+                each.action,
+                each.name or "-",
+                each.by or "curation",
+                each.why,
+            )
             for each in entries
         ]
         say("\n".join(columns([("TIME", "ACTION", "NAME", "BY", "WHY"), *cells], has_head=True)))
@@ -241,7 +247,3 @@ def _about(each: Playbook) -> str:
 
 def _day(at: float | None) -> str:
     return "never" if at is None else datetime.fromtimestamp(at).strftime("%Y-%m-%d")
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")

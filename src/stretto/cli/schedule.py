@@ -17,11 +17,10 @@ from stretto.cli.options import json_option, permission_option
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidUsage
-from stretto.report.json_form import iso
 from stretto.text.visible import one_line
 from stretto.triggers.cron import MISSED, OVERLAP
 from stretto.triggers.trigger import Trigger, TriggerFire, fire_as_json, trigger_as_json
-from stretto.vocabulary.amounts import parse_duration
+from stretto.vocabulary.amounts import iso, parse_duration
 from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:

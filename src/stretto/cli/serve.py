@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import click
 
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import CommandGroup, json_option
-from stretto.cli.terminal import columns, print_json, say
+from stretto.cli.terminal import columns, local_time, print_json, say
 from stretto.config.settings import home_of, load_settings
 from stretto.problems.errors import InvalidUsage, NotReady
 from stretto.vocabulary.amounts import parse_duration
@@ -169,7 +168,8 @@ def list_all(as_json: bool) -> None:
         print_json({"ok": True, "tokens": rows})
         return
     rows_shown = [
-        (each.name, each.role, each.owner, _day(each.at), _until(each.expires_at)) for each in found
+        (each.name, each.role, each.owner, local_time(each.at), _until(each.expires_at))
+        for each in found
     ]
     say("\n".join(columns([("NAME", "ROLE", "OWNER", "MADE", "EXPIRES"), *rows_shown])))
 
@@ -205,8 +205,4 @@ def log_out(owner: str | None, as_json: bool) -> None:
 def _until(at: float | None) -> str:
     if at is None:
         return "never"
-    return "expired" if at <= time.time() else _day(at)
-
-
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+    return "expired" if at <= time.time() else local_time(at)

@@ -1,7 +1,6 @@
 """`stretto show`: a saved recipe as it is written, and the versions that were kept of it."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,7 @@ from stretto.assembly.json_forms import version_as_json
 from stretto.assembly.recipe_files import version_of, versions_of
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project, open_recipe
-from stretto.cli.terminal import columns, print_json, print_problems, say
+from stretto.cli.terminal import columns, local_time, print_json, print_problems, say
 from stretto.documents.node import plain
 from stretto.plan.check import Problems
 from stretto.problems.errors import InvalidRecipe
@@ -66,7 +65,7 @@ def _list_versions(found: "Sequence[RecipeVersion]", name: str, as_json: bool) -
         return 0
     head = ("VERSION", "TIME", "BY", "ORIGIN", "HOW")
     cells = [
-        (f"{each.number}{' *' if each.is_current else ''}", _moment(each.at), each.by or "-",
+        (f"{each.number}{' *' if each.is_current else ''}", local_time(each.at, has_seconds=True), each.by or "-",
          each.origin, each.why)
         for each in found
     ]  # fmt: skip
@@ -89,7 +88,3 @@ def _show_version(found: "RecipeVersion", name: str, as_json: bool) -> int:
         say(f"# {name}, version {found.number}")
         say(found.text.rstrip("\n"), is_exact=True)
     return 0
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")

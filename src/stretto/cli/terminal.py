@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -198,6 +199,11 @@ def print_warnings(warnings: Iterable[Problem]) -> None:
         named = replace(warning, message=f"warning: {warning.message}")
         code, _, rest = as_text(named, terminal_columns(err=True)).partition(" ")
         say(f"{rest}\n", err=True, mark=code, colour="yellow")
+
+
+def local_time(at: float, *, has_seconds: bool = False) -> str:
+    """In the time zone of who reads it."""
+    return datetime.fromtimestamp(at).strftime(f"%Y-%m-%d %H:%M{':%S' if has_seconds else ''}")
 
 
 _NARROWEST_PROSE = 30  # columns; below that a sentence is a column of single words

@@ -14,7 +14,7 @@ from typing import cast
 import msgspec
 
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.vocabulary.json_value import LARGE_BYTES, Json, Large, loaded
+from stretto.vocabulary.json_value import LARGE_BYTES, Json, Large, loaded, read_json
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
@@ -80,7 +80,7 @@ def decode_value(text: str) -> Json:
     try:
         return cast(Json, msgspec.json.decode(text))
     except msgspec.DecodeError:
-        return cast(Json, json.loads(text, parse_constant=_refuse))
+        return read_json(text)
 
 
 def _encode(value: object) -> bytes:
@@ -102,8 +102,4 @@ def _decode(row: str | bytes) -> Event:
         raise
     except msgspec.DecodeError:
         # Half of a surrogate pair again; or a torn row, which json cannot read either.
-        return cast(Event, msgspec.convert(json.loads(row, parse_constant=_refuse), Event))
-
-
-def _refuse(constant: str) -> Json:
-    raise ValueError(f"{constant} is no number of JSON")
+        return cast(Event, msgspec.convert(read_json(row), Event))

@@ -18,6 +18,7 @@ from stretto.globs.pattern import (
     Wild,
     intersect,
     naming_forms,
+    plain_names,
 )
 
 MOST_CHARACTERS = 1024
@@ -66,7 +67,7 @@ class Glob:
     def stems(self) -> frozenset[tuple[str, ...]]:
         """The plain names that each pattern begins with. Two globs may overlap only if a stem of
         one begins a stem of the other."""
-        return frozenset(map(_stem, self.patterns))
+        return frozenset(map(plain_names, self.patterns))
 
 
 def parse_glob(text: str, *, names_no_file: bool = False) -> Glob | GlobFault:
@@ -245,15 +246,6 @@ def _complement(ranges: Sequence[tuple[int, int]]) -> CharSet:
 def _covers_anything(pattern: Pattern) -> bool:
     # `[.]` is no mistake, but no file is called that.
     return all(part is ANY or naming_forms(part) for part in pattern)
-
-
-def _stem(pattern: Pattern) -> tuple[str, ...]:
-    names = list[str]()
-    for part in pattern:
-        if not isinstance(part, str):
-            break
-        names.append(part)
-    return tuple(names)
 
 
 def text_of(pattern: Pattern) -> str:

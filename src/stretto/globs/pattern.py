@@ -57,3 +57,13 @@ def shared_char(a: CharSet, b: CharSet) -> str | None:
         return None
     # From 'a' upwards if there is one: people read the paths we find.
     return chr(next((max(low, ord("a")) for low, high in both if high >= ord("a")), both[0][0]))
+
+
+def plain_names(pattern: Pattern) -> tuple[str, ...]:
+    """The names that it begins with."""
+    names = list[str]()
+    for part in pattern:
+        if not isinstance(part, str):
+            break
+        names.append(part)
+    return tuple(names)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 import msgspec
 from msgspec import Struct, field
 
-from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.amounts import Usage, usage_as_json
 from stretto.vocabulary.json_value import Json
 
 GOAL_PREFIX = "g-"  # of the id of every goal
@@ -448,7 +448,7 @@ class GoalReport:
             "iterations": self.iterations,
             "history": [_entry(each) for each in self.history],
             "before": self.before,
-            "usage": _usage(self.usage),
+            "usage": usage_as_json(self.usage),
             "worked_seconds": round(self.worked_seconds, 3),
             "limits": {
                 "iterations": self.limits.iterations,
@@ -473,16 +473,7 @@ def _entry(each: GoalIteration) -> dict[str, Any]:
         "evidence": each.evidence,
         "error": each.error or None,
         "warnings": list(each.warnings),
-        "usage": _usage(each.usage),
-    }
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "usd": usage.usd,
-        "model_calls": usage.model_calls,
+        "usage": usage_as_json(each.usage),
     }
 
 

@@ -7,7 +7,7 @@ workspace have. All three are put into the plan here, from data: nothing is read
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import structs
 
@@ -17,6 +17,8 @@ from stretto.problems.errors import PermissionDenied
 from stretto.recipe.model import Budget
 from stretto.text.short import listed
 from stretto.vocabulary.names import StepId
+
+_Number = TypeVar("_Number", int, float)
 
 # A set of globs, as a step has it → further globs that name the same files in the workspace,
 # through links or in another case.
@@ -142,14 +144,10 @@ def lesser(one: Budget, other: Budget) -> Budget:
     """Whatever either of them forbids."""
     return Budget(
         tokens=_least(one.tokens, other.tokens),
-        usd=_least_usd(one.usd, other.usd),
+        usd=_least(one.usd, other.usd),
         agents=_least(one.agents, other.agents),
     )
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((each for each in (one, other) if each is not None), default=None)
-
-
-def _least_usd(one: float | None, other: float | None) -> float | None:
+def _least(one: _Number | None, other: _Number | None) -> _Number | None:
     return min((each for each in (one, other) if each is not None), default=None)

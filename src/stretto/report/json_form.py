@@ -1,13 +1,12 @@
 """The report as JSON: `{"type": "report", "ok": …}`, the same on every surface."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from json import JSONEncoder
 
 from stretto.problems.render import as_json
 from stretto.report.conclusion import conclusion_of
 from stretto.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
-from stretto.vocabulary.amounts import Usage
+from stretto.vocabulary.amounts import iso, usage_as_json
 
 
 def report_as_json(report: Report) -> dict[str, object]:
@@ -108,22 +107,3 @@ def _path_step(step: PathStep) -> dict[str, object]:
         "waited_seconds": round(step.waited_seconds, 3),
         "waited_for": step.waited_for,
     }
-
-
-def usage_as_json(usage: Usage) -> dict[str, object]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "usd": usage.usd,
-        "model_calls": usage.model_calls,
-    }
-
-
-def iso(at: float | None) -> str | None:
-    """None as well where a damaged row holds what is no date."""
-    try:
-        if at is None:
-            return None
-        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -8,7 +8,6 @@ from stretto.events.model import ApprovalRequested
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.report.gate import gate_as_json, gate_of
-from stretto.report.json_form import iso
 from stretto.schedule.state import StepState
 from stretto.schedule.status import deadline_of, is_overdue
 from stretto.server.answers import JsonAnswer
@@ -22,6 +21,7 @@ from stretto.server.bodies import (
     new_router,
 )
 from stretto.server.service import OPERATOR, VIEWER, Asker, Service, TheService
+from stretto.vocabulary.amounts import iso
 from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.names import RunId, StepId
 

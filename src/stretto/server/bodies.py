@@ -59,6 +59,10 @@ class RunBudget(StrictBody):
     usd: float | None = Field(None, ge=0, le=_MOST)
     agents: int | None = Field(None, ge=0, le=_MOST)
 
+    def limits(self) -> dict[str, float]:
+        """Those that are given."""
+        return self.model_dump(exclude_none=True)
+
 
 class RunOptions(StrictBody):
     """How a run goes: as the options of `stretto run`."""

@@ -61,10 +61,6 @@ class ChatDecision(StrictBody):
     reason: BodyText = ""
 
 
-def _budget(body: RunBudget | None) -> dict[str, float] | None:
-    return body.model_dump(exclude_none=True) if body else None
-
-
 @router.get("/api/goals", dependencies=[VIEWER], response_model=ListAnswer)
 async def list_goals(service: TheService) -> JsonAnswer:
     """The goals, newest first: `goals`."""
@@ -87,7 +83,12 @@ async def set_goal(body: GoalBody, service: TheService, asker: Asker) -> JsonAns
         workflow = (await asyncio.to_thread(saved_entry, service, body.workflow)).recipe
     service.check_serving()
     limits = read_limits(
-        GoalLimits(), body.max_iterations, _budget(body.budget), body.timeout, None, DEFAULT_STALL
+        GoalLimits(),
+        body.max_iterations,
+        body.budget.limits() if body.budget else None,
+        body.timeout,
+        None,
+        DEFAULT_STALL,
     )
     request = GoalRequest(
         body.text, body.verify, workflow, check_inputs(body.inputs), body.evidence_input, limits,
@@ -143,7 +144,7 @@ async def begin_chat(body: ChatBody, service: TheService, asker: Asker) -> JsonA
     found = service.stretto.chat(
         model=service.named_model(asker, body.model),
         permission=body.permission,
-        budget=_budget(body.budget),
+        budget=body.budget.limits() if body.budget else None,
     )
     turn = await found.send(body.text)
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
@@ -157,7 +158,7 @@ async def say_in_chat(chat: str, body: ChatBody, service: TheService, asker: Ask
         resume=chat,
         model=service.named_model(asker, body.model),
         permission=body.permission,
-        budget=_budget(body.budget),
+        budget=body.budget.limits() if body.budget else None,
     )
     turn = await found.send(body.text)
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})

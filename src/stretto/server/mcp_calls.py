@@ -19,12 +19,12 @@ from stretto.lead.tasks import batch_inputs, batch_recipe, results_of, task_reci
 from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
 from stretto.recipe.model import Recipe
 from stretto.report.gate import gate_as_json, gate_of
-from stretto.report.json_form import iso
 from stretto.schedule.state import RunState
 from stretto.schedule.status import deadline_of
 from stretto.server.mcp_catalog import TOOLS, OfferedTool, workflow_tools
 from stretto.text.short import did_you_mean, listed
 from stretto.validation.schema import BadSchema, schema_errors
+from stretto.vocabulary.amounts import iso
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import RunId
 

@@ -26,7 +26,6 @@ from stretto.lead.tasks import (
 from stretto.plan.model import PlannedStep, briefs
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Recipe
-from stretto.report.json_form import iso
 from stretto.report.reasons import Standing, Why, standing_of
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
@@ -41,7 +40,6 @@ from stretto.server.bodies import (
     ResumeBody,
     RunAnswer,
     RunBody,
-    RunBudget,
     RunChanges,
     RunsAnswer,
     Started,
@@ -60,7 +58,7 @@ from stretto.server.service import (
 from stretto.server.starts import answer, digest_of_body, start
 from stretto.server.workflows import recipe_given, saved_entry
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.amounts import parse_duration
+from stretto.vocabulary.amounts import iso, parse_duration
 from stretto.vocabulary.names import RunId, is_id
 from stretto.vocabulary.statuses import INTERRUPTED
 
@@ -130,17 +128,13 @@ async def _run(
         body.inputs,
         model=service.named_model(asker, body.model),
         permission=body.permission,
-        budget=check_budget(_budget(body.budget)),
+        budget=check_budget(body.budget.limits() if body.budget else None),
         owner=asker.name,
         trigger=_TRIGGER,
     )
     content = digest_of_body(route, body.model_dump()) if key is not None else ""
     run, was_begun = await start(service, request, key, content)
     return await answer(service, run, body.wait, was_begun)
-
-
-def _budget(body: RunBudget | None) -> dict[str, float] | None:
-    return body.model_dump(exclude_none=True) if body else None
 
 
 @router.post("/api/tasks", dependencies=[AUTHOR], responses=_OF_STARTS, response_model=None)

@@ -10,7 +10,6 @@ from pydantic import Field
 from starlette.responses import JSONResponse
 
 from stretto.problems.errors import NotFound
-from stretto.report.json_form import iso
 from stretto.server.answers import BodyTooLarge
 from stretto.server.bodies import (
     ApiAnswer,
@@ -24,6 +23,7 @@ from stretto.server.service import AUTHOR, IF_WORKFLOWS, OPERATOR, VIEWER, Servi
 from stretto.triggers.arrivals import MOST_BODY_BYTES
 from stretto.triggers.cron import CronSchedule, in_words, next_fires
 from stretto.triggers.trigger import Trigger, fire_as_json, trigger_as_json
+from stretto.vocabulary.amounts import iso
 
 router = new_router("schedules")
 Overlap: TypeAlias = Literal["skip", "queue", "cancel-previous", "allow"]

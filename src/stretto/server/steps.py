@@ -15,7 +15,6 @@ from stretto.assembly.changes import change_of, diff_of
 from stretto.assembly.json_forms import change_as_json
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
-from stretto.report.json_form import iso, usage_as_json
 from stretto.report.model import AttemptReport, StepReport
 from stretto.report.reasons import Why, standing_of
 from stretto.report.transcript import Log, LogEntry
@@ -27,6 +26,7 @@ from stretto.server.runs import why_as_json
 from stretto.server.service import VIEWER, Service, TheService
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, shorten
+from stretto.vocabulary.amounts import iso, usage_as_json
 from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import INTERRUPTED
 from stretto.workspaces.change import ChangeSet, FileChange

@@ -7,7 +7,6 @@ The sender of a delivery signs the time and the body with the secret of the hook
 """
 
 import hmac
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import parse_template
 from stretto.text.short import did_you_mean, listed
 from stretto.triggers.trigger import Trigger
-from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
+from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper, read_json
 
 MOST_BODY_BYTES = 1_000_000
 WINDOW_SECONDS = 300.0  # by which the sender's clock may differ
@@ -61,17 +60,13 @@ def read_body(body: bytes) -> Json:
     if len(body) > MOST_BODY_BYTES:
         raise InvalidUsage(f"the body has more than {MOST_BODY_BYTES:,} bytes")
     try:
-        value: Json = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        value = read_json(body.decode("utf-8"))
         if is_deeper(value):
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     except (ValueError, RecursionError) as error:
         said = str(error) if isinstance(error, ValueError) else "it is nested too deep"
         raise InvalidUsage(f"the body is not JSON: {said[:200]}") from None
     return value
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
 
 
 def mapped_inputs(trigger: Trigger, inputs: Iterable[Input], body: Json) -> dict[str, Json]:

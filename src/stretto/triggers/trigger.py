@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
+from stretto.vocabulary.amounts import iso
 from stretto.vocabulary.json_value import Json
 
 KINDS = ("schedule", "webhook", "folder")
@@ -66,7 +66,7 @@ def trigger_as_json(trigger: Trigger) -> dict[str, Json]:
         "overlap": trigger.overlap,
         "permission": trigger.permission,
         "paused": trigger.is_paused,
-        "created_at": _iso(trigger.created_at),
+        "created_at": iso(trigger.created_at),
     }
 
 
@@ -76,11 +76,7 @@ def fire_as_json(fire: TriggerFire) -> dict[str, Json]:
         "kind": fire.kind,
         "key": fire.key,
         "run_id": fire.run_id,
-        "due_at": _iso(fire.due_at),
+        "due_at": iso(fire.due_at),
         "status": fire.status,
         "why": fire.why or None,
     }
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

@@ -1,6 +1,9 @@
-"""Durations as authors write them, what a recipe may ask for at the most, and what work cost."""
+"""Durations as authors write them, moments as JSON has them, what a recipe may ask for at the most,
+and what work cost.
+"""
 
 import re
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -78,6 +81,16 @@ def format_duration(seconds: float) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
 
 
+def iso(at: float | None) -> str | None:
+    """None as well where a damaged row holds what is no date."""
+    try:
+        if at is None:
+            return None
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 class Limits(Struct, frozen=True):
     """The user's own config may raise these; a recipe or an untrusted project may not."""
 
@@ -133,3 +146,12 @@ class Usage(Struct, frozen=True, gc=False):
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
+
+
+def usage_as_json(usage: Usage) -> dict[str, object]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "usd": usage.usd,
+        "model_calls": usage.model_calls,
+    }

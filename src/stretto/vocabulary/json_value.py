@@ -6,6 +6,7 @@ again. So a state holds where a large one lies, and reads it for a prompt or a r
 Dataclasses, not structs: shell completion loads this module, and no msgspec.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +19,16 @@ else:
 
 DEEPEST = 100  # levels of a value from outside: what walks through one calls itself for each level
 LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
+
+
+def read_json(text: str | bytes) -> Json:
+    """Raises ValueError, also for NaN and Infinity, which Python reads and JSON does not have."""
+    found: Json = json.loads(text, parse_constant=_refuse)
+    return found
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def is_deeper(value: object, most: int = DEEPEST) -> bool:

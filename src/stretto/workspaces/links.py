@@ -28,7 +28,7 @@ from unicodedata import normalize
 
 from stretto.globs.glob import Glob, parse_glob, parse_globs, text_of
 from stretto.globs.intersection import intersects, word_of
-from stretto.globs.pattern import ANY, CharSet, Letters, Pattern, Segment, Wild
+from stretto.globs.pattern import ANY, CharSet, Letters, Pattern, Segment, Wild, plain_names
 from stretto.workspaces.file_list import SKIPPED_NAMES
 from stretto.workspaces.paths import PathNames
 from stretto.workspaces.protected import is_protected
@@ -404,15 +404,6 @@ def includes(one: Pattern, other: Pattern) -> bool:
     if len(other) < len(head) + len(tail):
         return False
     return other[:at] == head and other[len(other) - len(tail) :] == tail
-
-
-def plain_names(pattern: Pattern) -> PathNames:
-    names = list[str]()
-    for part in pattern:
-        if not isinstance(part, str):
-            break
-        names.append(part)
-    return tuple(names)
 
 
 def _after(pattern: Pattern, name: str) -> Iterator[Pattern]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 from stretto.adapters.tools.outcomes import CallRefused
-from stretto.globs.glob import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_globs
 from stretto.ports.tool import Reach
 from stretto.text.short import listed
 from stretto.workspaces.paths import quote_path
@@ -20,8 +20,8 @@ class Bounds:
 
     def __init__(self, reach: Reach, only: Sequence[Glob] = ()) -> None:
         """`only`: if there are any, a path must also be covered by one of these."""
-        self.readable = _parse(reach.read_set)
-        self._writable = _parse(reach.write_set if reach.may_write else ())
+        self.readable = parse_globs(reach.read_set)
+        self._writable = parse_globs(reach.write_set if reach.may_write else ())
         self._reach = reach
         self._protected = Protected(reach.protected)
         self._hidden = Protected(reach.hidden)
@@ -96,11 +96,6 @@ class Bounds:
         may = listed((glob.text for glob in globs), 20) or "nothing"
         only = listed((glob.text for glob in self._only), 20)
         return f"{may} (and of that only {only})" if only else may
-
-
-def _parse(written: Sequence[str]) -> tuple[Glob, ...]:
-    # A text that is not a glob covers nothing.
-    return tuple(glob for glob in map(parse_glob, written) if isinstance(glob, Glob))
 
 
 def _cover(globs: Sequence[Glob], path: str) -> bool:

@@ -28,7 +28,7 @@ from stretto.templates.expression import (
     written,
 )
 from stretto.templates.json_text import kind_of
-from stretto.templates.likeness import Undecided, same, truth
+from stretto.templates.likeness import Undecided, is_number, same, truth
 from stretto.templates.template import Fault, Reference
 from stretto.text.short import did_you_mean, listed, show_json
 from stretto.vocabulary.json_value import Json
@@ -270,7 +270,7 @@ def _of_kind(
     """What was meant with a value of this kind beside such another."""
     name, value, against = _spell(this), one.values[0], other.values[0]
     is_search = node.operator in ("in", "contains")
-    if is_search and _is_number(against) and isinstance(beside, Constant):
+    if is_search and is_number(against) and isinstance(beside, Constant):
         return f"put the number in quotes: '{_spell(beside)}'"
     if isinstance(value, list | dict) and not is_search:
         if isinstance(against, str):
@@ -279,13 +279,9 @@ def _of_kind(
         return f"write size({name})"
     if isinstance(value, bool):
         return f"write {name}, or not {name}"
-    if _is_number(value):
+    if is_number(value):
         return f"compare {name} with a number, by ==, < or >"
     return ""
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _which(node: Binary, left: Possible, right: Possible) -> str:
