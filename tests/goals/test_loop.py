@@ -60,7 +60,7 @@ class World:
     def now(self) -> float:
         return 0.0
 
-    # the hands
+    # the executor
 
     def new_run_id(self) -> str:
         return f"run-{next(self.ids)}"

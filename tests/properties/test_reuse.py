@@ -29,7 +29,7 @@ from stretto.execution.reuse import NOTHING, downstream, reusable
 from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan, PlannedMap, PlannedParallel, briefs
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from stretto.ports.workspace import FilesToRead, Looked, Workspaces
+from stretto.ports.workspace import FilesDigest, FilesToRead, Workspaces
 from stretto.recipe.model import NO_OUTPUT
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
@@ -269,8 +269,8 @@ class SeenFiles:
     async def empty_trash(self) -> None:
         """Nor is anything thrown away."""
 
-    async def look(self, files: FilesToRead) -> Looked:
-        return Looked(self.version)
+    async def look(self, files: FilesToRead) -> FilesDigest:
+        return FilesDigest(self.version)
 
     async def note_read(self, files: FilesToRead) -> str:
         self.read[files.run_id, files.step, files.part] = self.version

@@ -19,9 +19,9 @@ from pathlib import Path
 from stretto.config.home import make_private
 from stretto.ports.workspace import (
     Collected,
+    FilesDigest,
     FilesToRead,
     Held,
-    Looked,
     MergeTerms,
     NotMerged,
     SharedWorkspace,
@@ -169,13 +169,13 @@ class LocalWorkspaces:
     async def can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
         return await asyncio.to_thread(self._can_reuse_shared, shared, run_id)
 
-    async def look(self, files: FilesToRead) -> Looked:
+    async def look(self, files: FilesToRead) -> FilesDigest:
         found = await asyncio.to_thread(self._find_read, files)
         if found is None:
             self._looked.pop(files, None)
-            return Looked("", _NEVER_REUSED)
+            return FilesDigest("", _NEVER_REUSED)
         self._looked[files] = found
-        return Looked(found.digest)
+        return FilesDigest(found.digest)
 
     async def note_read(self, files: FilesToRead) -> str:
         return await asyncio.to_thread(self._note_read, files, self._looked.pop(files, None))

@@ -23,7 +23,7 @@ from pydantic import Field
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
 from stretto.assembly.drafts import DraftedRecipe, draft_request, prepare_draft, read_draft
-from stretto.assembly.recipe_files import Wish, save_workflow, unread_doubts
+from stretto.assembly.recipe_files import SaveOptions, save_workflow, unread_doubts
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id
@@ -445,7 +445,9 @@ class _Calls:
             plan = await asyncio.to_thread(self._project.plan, recipe)
             digest = _digest("save_workflow", plan.name, {"recipe": arguments.recipe}, plan)
             # Nobody is asked about what is refused anyway.
-            trial = Wish(None, "emitted", "tried", False, self._host.engine.now(), is_trial=True)
+            trial = SaveOptions(
+                None, "emitted", "tried", False, self._host.engine.now(), is_trial=True
+            )
             await asyncio.to_thread(save_workflow, self._project, arguments.recipe, trial)
             shown = f"Save the workflow '{plan.name}':\n\n{arguments.recipe.rstrip()}"
             await self._delegation.consent(key, digest, shown)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from stretto.assembly.arguments import check_inputs, check_text
 from stretto.assembly.engine import Engine
-from stretto.assembly.goal_hands import NOBODY, GoalHands, GoalWatch, Roads
+from stretto.assembly.goal_executor import NOBODY, GoalWatch, RunAccess, RunExecutor
 from stretto.assembly.goal_requests import AskedBy, GoalRequest, goal_spec, read_limits
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.run import user_name
@@ -125,11 +125,11 @@ class Goal:
         )
 
     async def _drive(
-        self, hands: GoalHands, standing: GoalStanding, fence: int, tell: Tell
+        self, executor: RunExecutor, standing: GoalStanding, fence: int, tell: Tell
     ) -> None:
         engine = self._goals._engine
         journal = _LeasedGoal(self._goals, self._id, fence)
-        driver = self._driver = GoalDriver(standing, journal, hands, tell)
+        driver = self._driver = GoalDriver(standing, journal, executor, tell)
 
         async def work() -> GoalStanding:
             try:
@@ -154,9 +154,9 @@ class Goal:
 class Goals:
     """The goals of this user: `Stretto.goals`."""
 
-    def __init__(self, engine: Engine, roads: Roads) -> None:
+    def __init__(self, engine: Engine, run_access: RunAccess) -> None:
         self._engine = engine
-        self._roads = roads
+        self._run_access = run_access
 
     async def set(
         self,
@@ -252,12 +252,12 @@ class Goals:
         try:
             goal = await self._open_goal(id, journal, limits)
             project = await asyncio.to_thread(self._engine.project_in, Path(goal.spec.folder))
-            hands = GoalHands(self._engine, project, goal.spec, self._roads, watch)
+            executor = RunExecutor(self._engine, project, goal.spec, self._run_access, watch)
         except BaseException:
             await journal.release(0.0)
             raise
         found = Goal(self, id)
-        await found._drive(hands, goal, fence, watch.heard)
+        await found._drive(executor, goal, fence, watch.heard)
         return found
 
     async def _open_goal(
@@ -303,10 +303,10 @@ class Goals:
         used = Usage()
         try:
             if goal.in_flight is not None and goal.in_flight.run_id:
-                hands = GoalHands(
-                    self._engine, self._engine.project, goal.spec, self._roads, NOBODY
+                executor = RunExecutor(
+                    self._engine, self._engine.project, goal.spec, self._run_access, NOBODY
                 )
-                used = await hands.abandon(goal, goal.in_flight.run_id)
+                used = await executor.abandon(goal, goal.in_flight.run_id)
             why = f"cleared by {user_name()}"
             at = self._engine.now()
             ended = GoalEnded(at, stored.worked, state=GoalState.CLEARED, why=why, usage=used)

@@ -44,7 +44,7 @@ class ListedWorkflow:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SaveOptions:
     """How somebody wants a recipe to be saved."""
 
     name: str | None  # None: its own
@@ -134,13 +134,15 @@ def _among(
     return tuple(step for step in steps if digests[step] in unread)
 
 
-def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "SavedRecipe":
+def save_workflow(
+    project: "Project", source: "RecipeSource", options: SaveOptions
+) -> "SavedRecipe":
     """Raises as `SavedWorkflows.save` does."""
     from stretto.recipe.model import RecipeUse
     from stretto.registry.saved_recipe import RecipeDraft, save
     from stretto.registry.versions import open_versions
 
-    recipe = _read_by_name(project, source, wish.name)
+    recipe = _read_by_name(project, source, options.name)
     plan = project.plan(recipe)
     with open_versions(project.settings.home / _VERSIONS) as versions:
         entries = project.workflows.entries()
@@ -150,10 +152,12 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
             kept = project.recipe_from_text(recipe.source.text, project.display_path(file))
             plan = project.plan(kept)
         # Without a byte order mark an emitted text is known by its plan's digest.
-        content = recipe.source.text.encode() if wish.origin == "emitted" else recipe.source.content
+        content = (
+            recipe.source.text.encode() if options.origin == "emitted" else recipe.source.content
+        )
         draft = RecipeDraft(
-            recipe.name, plan, content, file, wish.origin, wish.by, wish.at, wish.why,
-            wish.may_replace, wish.replaces, wish.is_trial, wish.is_read,
+            recipe.name, plan, content, file, options.origin, options.by, options.at, options.why,
+            options.may_replace, options.replaces, options.is_trial, options.is_read,
         )  # fmt: skip
         return save(draft, known_recipes(project, entries), versions)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stretto.assembly.arguments import check_flags, check_text
 from stretto.assembly.recipe_files import (
     ListedWorkflow,
-    Wish,
+    SaveOptions,
     list_workflows,
     remove_workflow,
     restore_workflow,
@@ -62,7 +62,7 @@ class SavedWorkflows:
         origin: RecipeOrigin = "emitted" if emitted else "written"
         now = self._engine.now()
         whose = by or user_name()
-        wanted = Wish(name, origin, why, overwrite, now, replaces, whose, is_read=read)
+        wanted = SaveOptions(name, origin, why, overwrite, now, replaces, whose, is_read=read)
         return await asyncio.to_thread(save_workflow, self._engine.project, recipe, wanted)
 
     async def capture(

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ShowRun
     from stretto.assembly.delegation import ChatHost
     from stretto.assembly.drafts import DraftedRecipe
-    from stretto.assembly.goal_hands import Roads
+    from stretto.assembly.goal_executor import RunAccess
     from stretto.assembly.goals import Goals
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
@@ -218,12 +218,12 @@ class Stretto:
         """What is run again until a verifier passes: set, resumed, cleared."""
         from stretto.assembly.goals import Goals
 
-        return Goals(self._engine, self._roads())
+        return Goals(self._engine, self._run_access())
 
-    def _roads(self) -> "Roads":
-        from stretto.assembly.goal_hands import Roads
+    def _run_access(self) -> "RunAccess":
+        from stretto.assembly.goal_executor import RunAccess
 
-        return Roads(self._launch, self._open, self._chat_host)
+        return RunAccess(self._launch, self._open, self._chat_host)
 
     async def start(
         self,

@@ -111,7 +111,7 @@ class Surface(Stretto):
     def goals(self) -> "SurfaceGoals":
         from stretto.assembly.goals import SurfaceGoals
 
-        return SurfaceGoals(self._engine, self._roads())
+        return SurfaceGoals(self._engine, self._run_access())
 
     def open(self, run_id: str) -> SurfaceRun:
         return cast(SurfaceRun, super().open(run_id))

@@ -31,7 +31,7 @@ from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
-    from stretto.assembly.goal_hands import Launch, OpenRun
+    from stretto.assembly.goal_executor import Launch, OpenRun
 
 _TICK_SECONDS = 0.5
 _STANDBY_SECONDS = 2.0

@@ -40,7 +40,7 @@ from stretto.vocabulary.names import is_id
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
-    from stretto.assembly.goal_hands import Launch, OpenRun
+    from stretto.assembly.goal_executor import Launch, OpenRun
     from stretto.recipe.model import Recipe
     from stretto.triggers.store import TriggerStore
 

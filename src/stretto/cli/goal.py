@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from stretto.assembly.goal_hands import GoalWatch
+from stretto.assembly.goal_executor import GoalWatch
 from stretto.assembly.goal_requests import GoalRequest, read_limits
 from stretto.assembly.goals import Goal, Goals
 from stretto.assembly.request import PreparedRun

@@ -1,4 +1,4 @@
-"""Drive a goal: verify, work, verify, until it ends. In: a leased goal and Hands. Out: how it stands.
+"""Drive a goal: verify, work, verify, until it ends. In: a leased goal and GoalExecutor. Out: how it stands.
 
 What begins is on record before it begins, and how it ended before anything follows from it. After
 a crash the loop goes on with what was in flight: its run is resumed, and counted once.
@@ -50,7 +50,7 @@ class Effort:
     warnings: tuple[str, ...] = ()  # what was amiss in the run, whatever its status
 
 
-class Hands(Protocol):
+class GoalExecutor(Protocol):
     """What the loop reaches the world through. Cancelling a call stops it, so that it can go on."""
 
     def new_run_id(self) -> str: ...
@@ -96,13 +96,13 @@ class GoalDriver:
         self,
         goal: GoalStanding,
         journal: GoalJournal,
-        hands: Hands,
+        executor: GoalExecutor,
         tell: Tell = lambda event, goal: None,
         beat_seconds: float = BEAT_SECONDS,
     ) -> None:
         self.goal = goal
         self._journal = journal
-        self._hands = hands
+        self._executor = executor
         self._tell = tell
         self._beat_seconds = beat_seconds
         self._began: float | None = None
@@ -165,10 +165,10 @@ class GoalDriver:
     async def _check(self, move: Verify) -> None:
         begun = move.begun
         if begun is None:
-            run_id = self._hands.new_run_id() if self._hands.asks_model else ""
+            run_id = self._executor.new_run_id() if self._executor.asks_model else ""
             begun = CheckStarted(*self._stamp(), number=move.number, run_id=run_id)
             await self._note(begun)
-        found = await self._or_halt(self._hands.verify(self.goal, begun.run_id))
+        found = await self._or_halt(self._executor.verify(self.goal, begun.run_id))
         await self._note(
             CheckEnded(
                 *self._stamp(),
@@ -185,10 +185,10 @@ class GoalDriver:
         begun = move.begun
         if begun is None:
             begun = IterationStarted(
-                *self._stamp(), number=move.number, run_id=self._hands.new_run_id()
+                *self._stamp(), number=move.number, run_id=self._executor.new_run_id()
             )
             await self._note(begun)
-        effort = await self._or_halt(self._hands.work(self.goal, begun))
+        effort = await self._or_halt(self._executor.work(self.goal, begun))
         if effort.status == "interrupted":
             return False
         if effort.status in ("waiting", "overdue"):
@@ -215,7 +215,7 @@ class GoalDriver:
         """The run in flight is ended first: nothing of a cleared goal works on."""
         used = Usage()
         if self.goal.in_flight is not None and self.goal.in_flight.run_id:
-            used = await self._hands.abandon(self.goal, self.goal.in_flight.run_id)
+            used = await self._executor.abandon(self.goal, self.goal.in_flight.run_id)
         why = f"cleared by {by}" if by else ""
         await self._note(GoalEnded(*self._stamp(), state=GoalState.CLEARED, why=why, usage=used))
 

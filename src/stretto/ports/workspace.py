@@ -44,7 +44,7 @@ class FilesToRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class FilesDigest:
     digest: str  # of all these files; empty: there is too much to compare
     why_not: str = ""
 
@@ -161,7 +161,7 @@ class Workspaces(Protocol):
         """Whether all is there that the same step wrote in the workspace itself, in that run."""
         ...
 
-    async def look(self, files: FilesToRead) -> Looked:
+    async def look(self, files: FilesToRead) -> FilesDigest:
         """How these files are now, remembered until `note_read`."""
         ...
 

@@ -98,7 +98,7 @@ class Restore(StrictBody):
     version: int | None = Field(None, ge=1, le=_MOST)
 
 
-class Again(RunOptions):
+class AgainBody(RunOptions):
     """Running again. Where it says nothing, the recorded run's own counts."""
 
     from_step: ShortText | None = None
@@ -108,7 +108,7 @@ class Again(RunOptions):
     wait: bool = False
 
 
-class Fork(Again):
+class ForkBody(AgainBody):
     from_step: ShortText
 
 

@@ -32,12 +32,12 @@ from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
 from stretto.server.app import make_app
-from stretto.server.crew import Crew, Duty
 from stretto.server.ledger import ServerLedger, open_ledger
 from stretto.server.metrics import Metrics
 from stretto.server.service import Service
 from stretto.server.tokens import own_token
 from stretto.server.traces import Traces, open_traces
+from stretto.server.workers import WorkerPipes, WorkerPool
 from stretto.text.visible import visible_line
 
 HEAD_SECONDS = 10.0  # a head takes at most twice as long
@@ -167,25 +167,25 @@ def _serve_together(
     ):
         same = replace(options, port=held.getsockname()[1])
 
-        def work(duty: Duty) -> None:
+        def work(pipes: WorkerPipes) -> None:
             with bound_socket(same, is_worker=True) as bound, open_ledger(home) as ledger:
                 access = _access(options, token, ledger)
-                crewed = Crewed(duty, Path(shared))
-                asyncio.run(_serve(bound, open_stretto, access, ledger, environ, _no_one, crewed))
+                setup = WorkerSetup(pipes, Path(shared))
+                asyncio.run(_serve(bound, open_stretto, access, ledger, environ, _no_one, setup))
 
         def when_ready() -> None:
             with open_ledger(home) as ledger:
                 at = _place(held, _access(options, token, ledger))
             tell(at, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
-        Crew(options.workers, work).serve(when_ready)
+        WorkerPool(options.workers, work).serve(when_ready)
 
 
 @dataclass(frozen=True, slots=True)
-class Crewed:
+class WorkerSetup:
     """Of a server that is one of several workers. `shared`: a folder of all of them."""
 
-    duty: Duty
+    pipes: WorkerPipes
     shared: Path
 
 
@@ -200,10 +200,10 @@ async def _serve(
     ledger: ServerLedger,
     environ: Mapping[str, str],
     tell: Callable[[Callable[[], None]], None],
-    crewed: Crewed | None = None,
+    setup: WorkerSetup | None = None,
 ) -> None:
-    counts, traces = Metrics(crewed.shared if crewed else None), open_traces(environ)
-    service = Service(open_stretto(), access, ledger, counts, is_one_of_many=crewed is not None)
+    counts, traces = Metrics(setup.shared if setup else None), open_traces(environ)
+    service = Service(open_stretto(), access, ledger, counts, is_one_of_many=setup is not None)
 
     @asynccontextmanager
     async def open_service() -> AsyncIterator[Service]:
@@ -224,7 +224,7 @@ async def _serve(
     )
     config.load()
     config.http_protocol_class = with_patience(config.http_protocol_class)
-    server = _Server(config, service.closing, tell, crewed.duty if crewed else None)
+    server = _Server(config, service.closing, tell, setup.pipes if setup else None)
     await server.serve(sockets=[bound])
     if server.lifespan.should_exit and not server.started:
         raise StrettoError("the server could not start; its log says why")
@@ -253,10 +253,10 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         closing: asyncio.Event,
         tell: Callable[[Callable[[], None]], None],
-        duty: Duty | None,
+        pipes: WorkerPipes | None,
     ) -> None:
         super().__init__(config)
-        self._duty = duty
+        self._pipes = pipes
         self._closing = closing
         self._tell = tell
 
@@ -269,8 +269,8 @@ class _Server(uvicorn.Server):
                 loop.call_soon_threadsafe(self.end)
 
             self._tell(end)
-            if self._duty is not None:
-                self._duty.report_ready()
+            if self._pipes is not None:
+                self._pipes.report_ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -280,18 +280,18 @@ class _Server(uvicorn.Server):
             return
         loop = asyncio.get_running_loop()
         # Ctrl-C reaches every process of a terminal: a worker waits for the word of its parent.
-        at_interrupt = self.end if self._duty is None else _wait_for_parent
+        at_interrupt = self.end if self._pipes is None else _wait_for_parent
         loop.add_signal_handler(signal.SIGINT, at_interrupt)
         loop.add_signal_handler(signal.SIGTERM, self.end)
-        if self._duty is not None:
-            loop.add_reader(self._duty.alive, self._on_parent_gone, self._duty.alive)
+        if self._pipes is not None:
+            loop.add_reader(self._pipes.alive, self._on_parent_gone, self._pipes.alive)
         try:
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-            if self._duty is not None:
-                loop.remove_reader(self._duty.alive)
+            if self._pipes is not None:
+                loop.remove_reader(self._pipes.alive)
 
     def _on_parent_gone(self, alive: int) -> None:
         asyncio.get_running_loop().remove_reader(alive)

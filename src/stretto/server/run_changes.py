@@ -16,7 +16,7 @@ _APART = ("steps", "standing")  # told by their steps
 _Digests = dict[str, bytes]
 
 
-class ToldRuns:
+class RunAnswers:
     """The digests of the last answers, by their run and their cursor."""
 
     def __init__(self) -> None:

@@ -29,12 +29,12 @@ from stretto.recipe.model import Recipe
 from stretto.report.reasons import Standing, Why, standing_of
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
-    Again,
+    AgainBody,
     ApiAnswer,
     ApplyBody,
     BatchBody,
     CancelBody,
-    Fork,
+    ForkBody,
     InlineRun,
     ReportAnswer,
     ResumeBody,
@@ -372,24 +372,24 @@ async def resume_run(
     response_model=None,
 )
 async def retry_run(
-    run_id: str, service: TheService, asker: Asker, body: Again | None = None, key: Key = None
+    run_id: str, service: TheService, asker: Asker, body: AgainBody | None = None, key: Key = None
 ) -> Response:
     """A new run that reuses every step that is unchanged."""
-    return await _again(service, asker, run_id, body or Again(), key, "retry")
+    return await _again(service, asker, run_id, body or AgainBody(), key, "retry")
 
 
 @router.post(
     "/api/runs/{run_id}/fork", dependencies=[OPERATOR], responses=_OF_STARTS, response_model=None
 )
 async def fork_run(
-    run_id: str, body: Fork, service: TheService, asker: Asker, key: Key = None
+    run_id: str, body: ForkBody, service: TheService, asker: Asker, key: Key = None
 ) -> Response:
     """A new run that shares all that comes before a step."""
     return await _again(service, asker, run_id, body, key, "fork")
 
 
 async def _again(
-    service: Service, asker: Asker, run_id: str, body: Again, key: str | None, route: str
+    service: Service, asker: Asker, run_id: str, body: AgainBody, key: str | None, route: str
 ) -> Response:
     await service.own_run(run_id, asker)
     request = RunRequest(

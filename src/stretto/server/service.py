@@ -16,7 +16,7 @@ from stretto.assembly.surface import Surface, SurfaceRun
 from stretto.ports.journal import Leased
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 from stretto.server.answers import Unauthenticated
-from stretto.server.run_changes import ToldRuns
+from stretto.server.run_changes import RunAnswers
 from stretto.server.tokens import AccessRole, Identity
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Service:
     metrics: Any  # a metrics.Metrics
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the server is to end
     feeds: dict[str, Any] = field(default_factory=dict)  # a streams.RunFeed for a run's id
-    told: ToldRuns = field(default_factory=ToldRuns)
+    told: RunAnswers = field(default_factory=RunAnswers)
     desk: Any = None  # a news.NewsDesk, once somebody reads
     gates: Any = None  # an approvals.GateList, once somebody asks
     open_streams: int = 0

@@ -26,8 +26,8 @@ _log = logging.getLogger("stretto.server")
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
-    """What a worker knows of the crew."""
+class WorkerPipes:
+    """What a worker knows of the pool."""
 
     alive: int  # a descriptor that is at its end once the parent is gone
     ready: int  # where a byte says that this worker serves
@@ -37,11 +37,11 @@ class Duty:
 
 
 @dataclass(slots=True)
-class Crew:
+class WorkerPool:
     """`work`: what a worker does until it is told to end; it is called in a process of its own."""
 
     count: int
-    work: Callable[[Duty], None]
+    work: Callable[[WorkerPipes], None]
     _started: dict[int, float] = field(default_factory=dict)  # when, by pid
     _failed_starts: int = 0
 
@@ -50,20 +50,22 @@ class Crew:
         alive, keep = os.pipe()
         served, ready = os.pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        duty = Duty(alive, ready)
+        pipes = WorkerPipes(alive, ready)
         try:
             for _ in range(self.count):
-                self._start(duty, before, (keep, served))
+                self._start(pipes, before, (keep, served))
             self._wait_until_ready(served)
             when_ready()
-            self._watch(duty, before, (keep, served))
+            self._watch(pipes, before, (keep, served))
         finally:
             self._end()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for each in (alive, keep, served, ready):
                 os.close(each)
 
-    def _start(self, duty: Duty, mask: set[int | signal.Signals], own: tuple[int, ...]) -> None:
+    def _start(
+        self, pipes: WorkerPipes, mask: set[int | signal.Signals], own: tuple[int, ...]
+    ) -> None:
         pid = os.fork()
         if pid:
             self._started[pid] = time.monotonic()
@@ -73,7 +75,7 @@ class Crew:
             for each in own:  # the parent's ends: kept open here, they would never be at their end
                 os.close(each)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            self.work(duty)
+            self.work(pipes)
             code = 0
         except Exception as error:
             said = error.with_hint if isinstance(error, StrettoError) else None
@@ -92,7 +94,9 @@ class Crew:
             if left and set(_SIGNALS[:2]) & signal.sigpending():
                 return
 
-    def _watch(self, duty: Duty, mask: set[int | signal.Signals], own: tuple[int, ...]) -> None:
+    def _watch(
+        self, pipes: WorkerPipes, mask: set[int | signal.Signals], own: tuple[int, ...]
+    ) -> None:
         while signal.sigwait(_SIGNALS) == signal.SIGCHLD:
             for pid, began_at in self._reap():
                 is_soon = time.monotonic() - began_at < _SOON_SECONDS
@@ -100,7 +104,7 @@ class Crew:
                 if self._failed_starts >= _MOST_FAILED_STARTS:
                     raise StrettoError("workers die as soon as they are started; the log says why")
                 _log.warning("stretto: worker %d died, and another one takes its place", pid)
-                self._start(duty, mask, own)
+                self._start(pipes, mask, own)
 
     def _reap(self) -> list[tuple[int, float]]:
         """Workers that have died, and when each had been started."""

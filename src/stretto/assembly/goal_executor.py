@@ -51,7 +51,7 @@ _ENDED = ("complete", "partial", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
-class Roads:
+class RunAccess:
     """How a run is started and opened: by the Stretto that the goal belongs to."""
 
     launch: Launch
@@ -77,16 +77,21 @@ class GoalWatch:
 NOBODY = GoalWatch()
 
 
-class GoalHands:
-    """The loop's hands: checks, and runs by the one road."""
+class RunExecutor:
+    """Carries out what the loop decides: checks, and runs that start as all runs do."""
 
     def __init__(
-        self, engine: Engine, project: Project, spec: GoalSpec, roads: Roads, watch: GoalWatch
+        self,
+        engine: Engine,
+        project: Project,
+        spec: GoalSpec,
+        run_access: RunAccess,
+        watch: GoalWatch,
     ) -> None:
         self._engine = engine
         self._project = project
         self._verifier = read_verifier(spec.verify)
-        self._roads = roads
+        self._run_access = run_access
         self._watch = watch
         permission = spec.permission or project.settings.permission
         self._checks = Checks(
@@ -111,7 +116,9 @@ class GoalHands:
         output: Json = None
         if goal.iterations:
             with suppress(StrettoError):  # a run that never began has said nothing
-                output = (await self._roads.open(RunId(goal.iterations[-1].run_id)).report()).output
+                output = (
+                    await self._run_access.open(RunId(goal.iterations[-1].run_id)).report()
+                ).output
         request = self._request(
             goal, judge_recipe(), judge_inputs(goal, self._verifier.spec, output), run_id
         )
@@ -165,11 +172,11 @@ class GoalHands:
     async def _spent_by(self, goal: GoalStanding, run_id: RunId) -> str:
         if goal.tokens_left is None and goal.usd_left is None:
             return ""
-        return _spent_budget(await self._roads.open(run_id).report(), goal)
+        return _spent_budget(await self._run_access.open(run_id).report(), goal)
 
     async def _chat(self, goal: GoalStanding) -> Chat:
         """With a budget of what the goal has left, whatever its turns have used so far."""
-        host = self._roads.chat_host()
+        host = self._run_access.chat_host()
         if self._project is not self._engine.project:
             folder = goal.spec.folder
             hint = f"cd {folder} && stretto goal resume {goal.id}"
@@ -196,7 +203,7 @@ class GoalHands:
         with suppress(StrettoError):  # it has ended, or never began
             if not goal.spec.recipe and isinstance(goal.in_flight, IterationStarted):
                 used = (await (await self._chat(goal)).cancel(why)).usage
-        run = self._roads.open(RunId(run_id))
+        run = self._run_access.open(RunId(run_id))
         with suppress(StrettoError):
             await run.cancel(why)
         with suppress(StrettoError):
@@ -222,7 +229,7 @@ class GoalHands:
         assert request.run_id is not None
         runs = await self._engine.runs_of()
         if await runs.is_known(request.run_id):
-            run = self._roads.open(request.run_id)
+            run = self._run_access.open(request.run_id)
             if await run.status() in _ENDED:
                 return run
             request = RunRequest(
@@ -236,7 +243,7 @@ class GoalHands:
         else:
             prepared = await self._engine.prepare(request, self._project)
         self._watch.prepared(prepared)
-        return await self._roads.launch(prepared, self._watch.opened(prepared.plan))
+        return await self._run_access.launch(prepared, self._watch.opened(prepared.plan))
 
     async def _finish(self, run: Run, seconds: float | None) -> "RunReport":
         """The report, once the run has ended or waits. After `seconds` the run is cancelled."""
