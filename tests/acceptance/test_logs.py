@@ -62,6 +62,49 @@ def test_logs_of_one_step_are_its_own(tmp_path: Path, run_id: str) -> None:
     assert [entry["kind"] for entry in entries][-1] == "answer"
 
 
+SPEAKS = """
+name: speaks
+agents: {reader: {tools: [Read]}}
+steps: [{id: a, agent: reader, prompt: Look at it.}]
+"""
+
+
+@pytest.fixture
+def spoken(tmp_path: Path) -> tuple[str, str, str]:
+    """A run whose model speaks in many pieces before a call, and in its answer."""
+    write(tmp_path, "note.txt", "the words in the file\n")
+    aside = "".join(f"aside{number} " for number in range(1500)).strip()
+    answer = "".join(f"word{number} " for number in range(1500)).strip()
+    call = ToolCall("Read", {"file_path": "note.txt"})
+    script = [Said(aside, tool_calls=(call,), chunks=300), Said(answer, chunks=300)]
+    happened = over_http(tmp_path, SPEAKS, script)
+    assert happened.code == 0, happened.report.issues
+    return happened.report.run_id, aside, answer
+
+
+def test_what_was_said_in_pieces_is_whole_and_the_answer_stands_once(
+    tmp_path: Path, spoken: tuple[str, str, str]
+) -> None:
+    run_id, aside, answer = spoken
+    pieces = [each["kind"] for each in lines(stretto(tmp_path, "logs", run_id, "--json"))]
+    assert pieces.count("words") > 2, "it has not spoken in pieces"
+    said = stretto(tmp_path, "logs", run_id).out
+    assert said.count("-- words") == 1
+    assert said.count(aside) == said.count(answer) == 1
+    page = stretto(tmp_path, "report", run_id, "--format", "html").out
+    assert page.count('class="entry-words"') == 1
+
+
+def test_who_follows_reads_the_pieces_as_one_text(
+    tmp_path: Path, spoken: tuple[str, str, str]
+) -> None:
+    run_id, aside, answer = spoken
+    said = stretto(tmp_path, "logs", run_id, "-f").out
+    assert said.count("-- words") == 2
+    assert f"-- words\n   {aside}\n-- tool" in said
+    assert f"-- words\n   {answer}\n-- answer" in said
+
+
 def test_a_step_that_is_not_there_is_named_with_the_nearest(tmp_path: Path, run_id: str) -> None:
     for command in ("logs", "output"):
         said = stretto(tmp_path, command, run_id, "c")

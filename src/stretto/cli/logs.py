@@ -11,9 +11,9 @@ from stretto.cli.foreground import OpenStretto, explain_left
 from stretto.cli.handles import find_step
 from stretto.cli.options import json_option
 from stretto.cli.streams import has_reader
-from stretto.cli.terminal import print_json, say
+from stretto.cli.terminal import print_json, say, say_piece
 from stretto.events.codec import UnknownEvent
-from stretto.report.transcript import Log, LogEntry
+from stretto.report.transcript import Log, LogEntry, WholeWords
 
 
 @click.command("logs")
@@ -36,7 +36,8 @@ async def _print(handle: str | None, step: str | None, follow: bool, as_json: bo
     """None: all was printed that there is, or as much as anybody reads."""
     async with OpenStretto() as stretto:
         run_id, step = await find_step(stretto, handle, step, as_json)
-        run, printer = stretto.open(run_id), _Printer(stretto.project, as_json)
+        run, printer = stretto.open(run_id), _Printer(stretto.project, as_json, follow)
+        words = WholeWords()
         history = await run.history()
         if step is not None:
             history.step(step)  # raises NotFound
@@ -44,27 +45,51 @@ async def _print(handle: str | None, step: str | None, follow: bool, as_json: bo
         async for row in run.rows(is_followed=follow):
             for entry in () if isinstance(row.event, UnknownEvent) else log.read(row.event):
                 if step is None or f"{entry.step}/".startswith(f"{step}/"):
-                    printer.show(entry)
+                    # Who follows reads the words as they come, and programs read every piece.
+                    for each in (entry,) if follow or as_json else words.read(entry):
+                        printer.show(each)
             if not has_reader():
                 return None
+        for each in words.rest():
+            printer.show(each)
+        printer.end()
         return await explain_left(stretto, await run.state()) if follow else None
 
 
 class _Printer:
-    def __init__(self, project: Project, as_json: bool) -> None:
+    def __init__(self, project: Project, as_json: bool, is_followed: bool) -> None:
         self._hide = project.redactor.text
         self._as_json = as_json
+        self._is_followed = is_followed
         self._last: tuple[object, ...] = ()
+        self._is_speaking = False  # the last line is one of words, and is not ended
 
     def show(self, entry: LogEntry) -> None:
         text = self._hide(entry.text)
         if self._as_json:
             print_json({**asdict(entry), "text": text})
             return
+        if entry.kind == "words" and self._is_speaking and entry.place == self._last:
+            say_piece(_indented(text))
+            return
+        self.end()
         if entry.place != self._last:
             part = f"/{entry.part}" if entry.part else ""
             at = time.strftime("%H:%M:%S", time.localtime(entry.at))
             say(f"\n== {entry.step}{part}, attempt {entry.attempt} by {entry.agent}, {at}")
             self._last = entry.place
         say(f"-- {entry.kind}")
-        say("\n".join(f"   {line}" for line in text.splitlines()))
+        if entry.kind == "words" and self._is_followed:
+            say_piece(f"   {_indented(text)}")
+            self._is_speaking = True
+        else:
+            say("\n".join(f"   {line}" for line in text.splitlines()))
+
+    def end(self) -> None:
+        if self._is_speaking:
+            say()
+        self._is_speaking = False
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n   ")

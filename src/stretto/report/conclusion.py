@@ -143,7 +143,7 @@ def _commands(report: Report) -> Iterator[NextCommand]:
             f"stretto report {run}", f"shows {len(asked) - _MOST_STEPS} more that wait"
         )
     for step in failed[:1]:
-        yield NextCommand(f"stretto logs {run} {step.id}", "shows what was said and done in it")
+        yield NextCommand(f"stretto logs {run} {step.id}", "shows what it said and did")
     if chat := chat_of_turn(report.workflow, report.trigger, [step.id for step in report.steps]):
         if report.status != RunStatus.RUNNING and not report.is_ok:
             yield NextCommand(f"stretto chat --resume {chat}", "goes on with the chat")

@@ -5,8 +5,8 @@ again. Words, tool calls and their results are as the journal keeps them: shorte
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from stretto.events.attempts import AttemptId
@@ -130,6 +130,36 @@ _OF_AN_ATTEMPT = (
 )
 
 
+class WholeWords:
+    """Joins the pieces in which a model spoke. Words that the answer repeats are left out."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[tuple[str, str, int], list[LogEntry]] = {}
+
+    def read(self, entry: LogEntry) -> Iterator[LogEntry]:
+        if entry.kind == "words":
+            self._pieces.setdefault(entry.place, []).append(entry)
+            return
+        if pieces := self._pieces.pop(entry.place, None):
+            words = _joined(pieces)
+            # An answer that was read as JSON has other blanks than its words.
+            if entry.kind != "answer" or not _are_alike(words.text, entry.text):
+                yield words
+        yield entry
+
+    def rest(self) -> Iterator[LogEntry]:
+        """What is said by attempts that have not ended."""
+        yield from map(_joined, self._pieces.values())
+
+
+def _are_alike(one: str, other: str) -> bool:
+    return "".join(one.split()) == "".join(other.split())
+
+
+def _joined(pieces: Sequence[LogEntry]) -> LogEntry:
+    return replace(pieces[0], text="".join(piece.text for piece in pieces))
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """The beginning of an entry: those of all attempts together may not fit into memory."""
@@ -146,12 +176,19 @@ def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int
     log, found = Log(plan), dict[tuple[str, str, int], list[Excerpt]]()
     share = _MOST_CHARACTERS_IN_ALL // max(1, len(plan.steps))
     share, kept = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share)), 0
+    for entry in _whole_entries(log, events):
+        # A map has few steps and thousands of attempts.
+        most = share if kept < _MOST_CHARACTERS_IN_ALL else _LEAST_CHARACTERS
+        kept += min(most, len(entry.text))
+        left_out = max(0, len(entry.text) - most)
+        excerpt = Excerpt(entry.kind, entry.step, entry.text[:most], left_out, entry.verdict)
+        found.setdefault(entry.place, []).append(excerpt)
+    return found
+
+
+def _whole_entries(log: Log, events: Iterable[Event]) -> Iterator[LogEntry]:
+    words = WholeWords()
     for event in events:
         for entry in log.read(event):
-            # A map has few steps and thousands of attempts.
-            most = share if kept < _MOST_CHARACTERS_IN_ALL else _LEAST_CHARACTERS
-            kept += min(most, len(entry.text))
-            left_out = max(0, len(entry.text) - most)
-            excerpt = Excerpt(entry.kind, entry.step, entry.text[:most], left_out, entry.verdict)
-            found.setdefault(entry.place, []).append(excerpt)
-    return found
+            yield from words.read(entry)
+    yield from words.rest()
