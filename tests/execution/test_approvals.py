@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from typing import cast
 
 import pytest
+from msgspec import structs
 
 from stretto.events.model import (
     ApprovalRequested,
@@ -16,12 +18,13 @@ from stretto.events.model import (
 from stretto.execution.reuse import downstream, reusable
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
+from stretto.report.gate import gate_as_json, gate_as_text, gate_of
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Counting, Stage, after_a_crash, statuses
-from support.recipes import flat, plan_of
+from support.recipes import CATALOG, Shelf, flat, plan_of
 
 G, AGAIN = StepId("g"), RunId("run-2")
 SEND = '{id: g, subagent: writer, gate: human, prompt: "send to {{inputs.t}}"}'
@@ -29,7 +32,7 @@ AFTER = '{id: z, subagent: writer, prompt: "after {{steps.g.output}}"}'
 GATED = flat(SEND, AFTER).replace("steps:", "inputs: [{name: t, default: Ann}]\nsteps:", 1)
 
 
-def approved(recipe: str = GATED, **inputs: str) -> Stage:
+def approved(recipe: str | Plan = GATED, **inputs: str) -> Stage:
     """A run whose gate a person has opened, to its end."""
     stage = Stage(recipe)
     stage.start(**{"t": "Ann", **inputs})
@@ -152,6 +155,76 @@ def test_a_later_stage_that_was_edited_is_asked_about_too() -> None:
 
     stage = approved(piped("two"))
     assert again(stage, plan_of(piped("three")), t="Ann").status is RunStatus.WAITING
+
+
+AGENTS = {"w": {"prompt": "Write."}, "v": {"prompt": "Send it to {{inputs.t}}."}}
+LATER: dict[str, dict[str, object]] = {
+    "a stage": {"map": {"over": "[1]", "stages": [
+        {"agent": "w", "input": "go"}, {"agent": "w", "input": "send {{item}} to {{inputs.t}}"}]}},
+    "the reducer": {"map": {"over": "[1]", "agent": "w", "input": "go", "reduce": "v"}},
+    "the validator": {"input": "go", "loop": {"agent": "w", "validator": "v"}},
+    "the validator's command": {"input": "go", "posture": "read_only", "loop": {
+        "agent": "w", "validator": {"run": "send $T", "env": {"T": "{{inputs.t}}"}}}},
+    "the end of a loop": {"input": "go", "loop": {"agent": "w", "until": "inputs.t != 'x'"}},
+    "the fallback": {"agent": "w", "input": "go", "on_failure": "fallback:v"},
+    "the fallback of a branch": {"on_failure": "fallback:v", "parallel": [
+        {"agent": "w", "input": "go"}, {"agent": "w", "input": "go"}]},
+    "when it is merged": {"agent": "w", "input": "go", "posture": "writer", "write_set": ["src"],
+        "merge_back": "after z", "merge_when": "inputs.t != 'x'"},
+    "an earlier output": {"map": {"over": "[1]", "stages": [
+        {"agent": "w", "input": "go"}, {"agent": "w", "input": "send {{steps.a.output}}"}]}},
+}  # fmt: skip
+
+
+def later(kind: str) -> str:
+    """What is approved begins alike for every input; only what follows in the step differs."""
+    steps = [
+        {"id": "a", "agent": "w", "input": "of {{inputs.t}}"},
+        {"id": "g", "gate": "human", **LATER[kind]},
+        {"id": "z", "agent": "w", "input": "after {{steps.g.output}}"},
+    ]
+    inputs = [{"name": "t", "default": "Ann"}]
+    inner = {"name": "p", "inputs": inputs, "agents": AGENTS, "steps": steps}
+    return json.dumps({"workflow": inner})
+
+
+PASSES = "default: {reply: {passed: true}}\nreplies: {a: {reply: %s}}"
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_an_approval_does_not_travel_to_what_comes_later_in_the_step(kind: str) -> None:
+    stage = Stage(later(kind), PASSES % "Ann")
+    stage.start(t="Ann")
+    (question,) = asked(stage)
+    stage.do(stage.runs().decide(RUN, G, True, "Ann", key=question.key))
+    stage.resume()
+    again(stage, t="Ann", script=PASSES % "Ann")
+    assert asked(stage, AGAIN)[0].key == question.key
+    other = Stage(later(kind), PASSES % "EVERYBODY")
+    other.start(t="EVERYBODY")
+    assert asked(other)[0].key != question.key
+
+
+@pytest.mark.parametrize("kind", ["a stage", "the validator's command", "the fallback"])
+def test_a_gate_shows_what_comes_later_in_the_step(kind: str) -> None:
+    stage = Stage(later(kind))
+    stage.start(t="Ann")
+    state = stage.do(stage.runs().history(RUN)).state
+    gate = gate_of(state, state.steps[G])
+    assert "Ann" not in "".join(part.prompt for part in gate.parts)
+    (told,) = cast(list[dict[str, str]], gate_as_json(gate)["later"])
+    assert told["when"] == ("if it fails" if "fallback" in kind else "later")
+    assert "Ann" in told["prompt"]
+    assert f"{told['when']}: " in gate_as_text(gate)
+
+
+def test_an_approval_of_a_workflow_step_does_not_travel_to_another_model() -> None:
+    shelf = Shelf(inner=flat("{id: i, subagent: writer, prompt: go}"))
+    recipe = flat("{id: g, gate: human, workflow: inner}", "{id: z, subagent: writer, prompt: z}")
+    plan = plan_of(recipe, catalog=structs.replace(CATALOG, recipes=shelf))
+    stages = [approved(plan), approved(plan)]
+    assert again(stages[0], step="z", t="Ann").status is RunStatus.COMPLETE
+    assert again(stages[1], step="z", t="Ann", model="other").status is RunStatus.WAITING
 
 
 def test_a_rejection_is_nothing_to_be_used_again() -> None:

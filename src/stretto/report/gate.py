@@ -38,6 +38,7 @@ class GatePart:
     instructions: str
     prompt: str
     is_command: bool = False  # the prompt shows what runs, and cannot be edited
+    when: str = ""  # it does not start at once: when it does, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Gate:
     parts: tuple[GatePart, ...]
     grounds: tuple[Ground, ...]
     used: "UsedRecipe | None" = None  # of a workflow step
+    later: tuple[GatePart, ...] = ()  # what else the step may start
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,10 @@ def gate_of(state: RunState, step: StepState) -> Gate:
         parts=tuple(_part(state, command) for command in question.commands),
         grounds=tuple(Ground(each.id, each.status.value, each.output) for each in befores),
         used=_used_recipe(state, step),
+        later=(
+            *(_part(state, command, "later") for command in question.later),
+            *(_part(state, command, "if it fails") for command in question.fallbacks),
+        ),
     )
 
 
@@ -105,7 +111,7 @@ def _used_recipe(state: RunState, step: StepState) -> UsedRecipe | None:
     return UsedRecipe(work.name, work.file, work.digest, given_inputs(step, work), steps)
 
 
-def _part(state: RunState, command: StartAttempt) -> GatePart:
+def _part(state: RunState, command: StartAttempt, when: str = "") -> GatePart:
     request = command.request
     return GatePart(
         part=request.attempt.part.text,
@@ -115,21 +121,11 @@ def _part(state: RunState, command: StartAttempt) -> GatePart:
         instructions=request.instructions,
         prompt=request.prompt,
         is_command=request.command is not None,
+        when=when,
     )
 
 
 def gate_as_json(gate: Gate) -> dict[str, Json]:
-    parts: list[Json] = [
-        {
-            "part": each.part,
-            "agent": each.agent,
-            "models": list(each.models),
-            "tools": list(each.tools),
-            "instructions": each.instructions,
-            "prompt": each.prompt,
-        }
-        for each in gate.parts
-    ]
     grounds: list[Json] = [
         {"step": each.step, "status": each.status, "output": each.output} for each in gate.grounds
     ]
@@ -147,9 +143,21 @@ def gate_as_json(gate: Gate) -> dict[str, Json]:
         "write_set": list(gate.write_set),
         "where": gate.where,
         "workspace": gate.workspace,
-        "parts": parts,
+        "parts": [_part_as_json(each) for each in gate.parts],
+        "later": [{**_part_as_json(each), "when": each.when} for each in gate.later],
         "grounds": grounds,
         **({"uses": _used_as_json(gate.used)} if gate.used else {}),
+    }
+
+
+def _part_as_json(part: GatePart) -> dict[str, Json]:
+    return {
+        "part": part.part,
+        "agent": part.agent,
+        "models": list(part.models),
+        "tools": list(part.tools),
+        "instructions": part.instructions,
+        "prompt": part.prompt,
     }
 
 
@@ -183,6 +191,8 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
         yield from _part_lines(part, most)
     if left := len(gate.parts) - len(shown_parts):
         yield f"  … and {left} more prompts"
+    for part in gate.later:
+        yield from _part_lines(part, most)
     for ground in gate.grounds:
         yield f"\n  {ground.step} ({ground.status}) gave:"
         yield from _indent(show(ground.output), most)
@@ -200,7 +210,7 @@ def _used_lines(used: UsedRecipe, most: int) -> Iterator[str]:
 
 
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:
-    name = f"{part.part}: " if part.part else ""
+    name = "".join(f"{each}: " for each in (part.when, part.part) if each)
     models = ", then ".join(_DIGEST.sub(r"\1…", model) for model in part.models)
     if part.is_command:
         yield f"\n  {name}command:"

@@ -5,7 +5,7 @@ A person decides about what they were shown, and nothing else: every question ha
 of what would run, and a decision counts only if it has the same one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import assert_never
 
@@ -14,8 +14,10 @@ from msgspec import Struct
 from stretto.events.attempts import (
     WHOLE_STEP,
     BranchPart,
+    CheckPart,
     ItemPart,
     Part,
+    ReducePart,
     StepTimer,
     TryPart,
 )
@@ -48,8 +50,9 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import FIRST_ROUND, given_inputs, target_of
-from stretto.templates.scope import MISSING, Missing
+from stretto.templates.scope import MISSING, Missing, resolve
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepStatus
 
 _LENGTH = 32
@@ -61,6 +64,8 @@ class Question(Struct, frozen=True):
     about: ApprovalSubject
     key: str
     commands: tuple[StartAttempt, ...] = ()  # what starts once it is approved
+    later: tuple[StartAttempt, ...] = ()  # what may follow in the step, as far as it is known
+    fallbacks: tuple[StartAttempt, ...] = ()  # what starts if one of these fails
 
 
 def needs_person(transition: Transition, step: StepState) -> bool:
@@ -98,8 +103,15 @@ def question_of(state: RunState, step: StepState) -> Question:
         asking = (part for part in step.parts.values() if part.status == "asking")
         commands = tuple(command_for(state, blank, part) for part in asking)
         return Question("again", _digest("again", *_keys(commands)), commands)
-    commands = first_commands(state, step)
-    return Question("start", _digest("start", *_keys(commands), *_rest(state, step)), commands)
+    blank = blank_copy(step)
+    first, later = list(_first_parts(state, blank)), list(_later_parts(blank))
+    commands, *others = (
+        tuple(command_for(state, blank, part) for part in parts)
+        for parts in (first, later, _fallbacks((*first, *later)))
+    )
+    return Question(
+        "start", _digest("start", *_keys(commands), *_rest(state, step)), commands, *others
+    )
 
 
 def key_of_question(state: RunState, step: StepState) -> str:
@@ -188,15 +200,35 @@ def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
 
 def _rest(state: RunState, step: StepState) -> list[str]:
     """What may run later in the step: stages, validators, fallbacks, as far as is known now."""
-    named = [
-        agent for brief in briefs(step.planned.work) for agent in (brief.agent, brief.fallback)
-    ]
-    agents = [state.plan.agents[agent] for agent in dict.fromkeys(named) if agent is not None]
     planned = step.planned
-    merging = "" if planned.merge_when is None else planned.merge_when.text
-    known = [repr(planned.work), *map(repr, agents), planned.merge_back]
-    known += [planned.workspace_mode, planned.merge_after or "", merging]
+    agents = dict.fromkeys(part.agent for part in _anyone(step))
+    known = [repr(planned.work), *(repr(state.plan.agents[agent]) for agent in agents)]
+    known += [planned.merge_back, planned.workspace_mode, planned.merge_after or ""]
+    known += ["" if planned.merge_when is None else planned.merge_when.text]
+    known += _conditions(step)
+    blank = blank_copy(step)
+    known += [command_for(state, blank, part).key for part in _anyone(step)]
     return known if step.inner is None else [*known, *_inside(state, step, step.inner)]
+
+
+def _anyone(step: StepState) -> Iterator[PartState]:
+    """Everyone who may be asked, told what is known now: not yet the element or the candidate."""
+    for brief in briefs(step.planned.work):
+        yield _blank_part(WHOLE_STEP, brief)
+        if brief.fallback is not None:
+            yield PartState(WHOLE_STEP, brief, brief.fallback, NO_LOCAL, MISSING)
+
+
+def _conditions(step: StepState) -> Iterator[str]:
+    """What its conditions compare with: inputs, and the outputs that the step has waited for."""
+    work, recipe = step.planned.work, step.recipe
+    until = work.until if isinstance(work, PlannedLoop) else None
+    for condition in (until, step.planned.merge_when):
+        for reference in condition.references if condition is not None else ():
+            named = reference.step or recipe.scope.stored.get(str(reference.path[0]))
+            before = recipe.steps.get(StepId(named)) if named is not None else None
+            if named is None or (before is not None and before.id in step.planned.depends_on):
+                yield repr(resolve(reference, recipe.scope))
 
 
 def _inside(state: RunState, step: StepState, inner: RecipeState) -> Iterator[str]:
@@ -210,11 +242,6 @@ def _inside(state: RunState, step: StepState, inner: RecipeState) -> Iterator[st
 
 def _digest(*texts: str) -> str:
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]
-
-
-def first_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]:
-    blank = blank_copy(step)
-    return tuple(command_for(state, blank, part) for part in _first_parts(state, blank))
 
 
 def blank_copy(step: StepState) -> StepState:
@@ -247,6 +274,27 @@ def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
             return  # its steps ask for themselves
         case _:
             assert_never(work)
+
+
+def _later_parts(step: StepState) -> Iterator[PartState]:
+    """With the names of what is not known yet in place of it."""
+    work = step.planned.work
+    if isinstance(work, PlannedLoop) and work.validator is not None:
+        local: dict[str, Json] = {"iteration": 1, "candidate": "{{candidate}}", "feedback": None}
+        yield _blank_part(CheckPart(1), work.validator, local, "{{candidate}}")
+    if isinstance(work, PlannedMap):
+        element = {"item": "{{item}}", "index": "{{index}}"}
+        for stage, brief in enumerate(work.stages[1:], 1):
+            yield _blank_part(ItemPart(0, stage), brief, element, "{{item}}")
+        if work.reducer is not None:
+            yield _blank_part(ReducePart(), work.reducer, upstream="(the list of the results)")
+
+
+def _fallbacks(parts: Iterable[PartState]) -> Iterator[PartState]:
+    """Of many elements the last one stands for all."""
+    for part in {id(each.brief): each for each in parts}.values():
+        if part.brief.fallback is not None:
+            yield PartState(part.id, part.brief, part.brief.fallback, part.local, part.upstream)
 
 
 def _blank_part(

@@ -372,6 +372,7 @@ class GateAnswer(BaseModel):
     then: str
     overdue: bool
     parts: list[dict[str, Any]]
+    later: list[dict[str, Any]]
     grounds: list[dict[str, Any]]
 
 
