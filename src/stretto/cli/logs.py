@@ -70,7 +70,7 @@ class _Printer:
             print_json({**asdict(entry), "text": text})
             return
         if entry.kind == "words" and self._is_speaking and entry.place == self._last:
-            say_piece(_indented(text))
+            say_piece(_indent(text))
             return
         self.end()
         if entry.place != self._last:
@@ -80,7 +80,7 @@ class _Printer:
             self._last = entry.place
         say(f"-- {entry.kind}")
         if entry.kind == "words" and self._is_followed:
-            say_piece(f"   {_indented(text)}")
+            say_piece(f"   {_indent(text)}")
             self._is_speaking = True
         else:
             say("\n".join(f"   {line}" for line in text.splitlines()))
@@ -91,5 +91,5 @@ class _Printer:
         self._is_speaking = False
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return text.replace("\n", "\n   ")

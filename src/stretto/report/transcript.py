@@ -141,7 +141,7 @@ class WholeWords:
             self._pieces.setdefault(entry.place, []).append(entry)
             return
         if pieces := self._pieces.pop(entry.place, None):
-            words = _joined(pieces)
+            words = _join(pieces)
             # An answer that was read as JSON has other blanks than its words.
             if entry.kind != "answer" or not _are_alike(words.text, entry.text):
                 yield words
@@ -149,14 +149,14 @@ class WholeWords:
 
     def rest(self) -> Iterator[LogEntry]:
         """What is said by attempts that have not ended."""
-        yield from map(_joined, self._pieces.values())
+        yield from map(_join, self._pieces.values())
 
 
 def _are_alike(one: str, other: str) -> bool:
     return "".join(one.split()) == "".join(other.split())
 
 
-def _joined(pieces: Sequence[LogEntry]) -> LogEntry:
+def _join(pieces: Sequence[LogEntry]) -> LogEntry:
     return replace(pieces[0], text="".join(piece.text for piece in pieces))
 
 
