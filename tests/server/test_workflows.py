@@ -1,8 +1,11 @@
 """Saved workflows over HTTP: byte for byte, with versions, and never over somebody's change."""
 
 import os
+from pathlib import Path
 
-from support.served import Served
+from stretto.testing.openai_script import Said, TokenUsage
+from stretto.testing.openai_server import serving
+from support.served import Served, served
 
 TEXT = "# Mine.\nname: notes\nsteps:\n  - {id: a, subagent: writer, prompt: 'Hi'}   # one\n"
 OTHER = TEXT.replace("Hi", "Ho")
@@ -87,6 +90,16 @@ def test_what_there_is_to_work_with_is_listed(server: Served) -> None:
     assert page.headers["content-type"].startswith("text/html")
     for path in ("/assets/none.js", "/api/none"):
         assert client.get(path).status_code == 404, path
+
+
+def test_counters_have_every_digit(tmp_path: Path) -> None:
+    with serving([Said("Done.", usage=TokenUsage(123_456_789, 7))]) as api:
+        env = {"STRETTO_MODEL": "openai:m", "OPENAI_BASE_URL": api.url, "OPENAI_API_KEY": "k" * 9}
+        with served(tmp_path, {}, env) as server:
+            answer = server.client().post("/api/tasks", json={"agent": "writer", "prompt": "Hi."})
+            told = server.client().get("/metrics").text
+    assert answer.json()["status"] == "complete", answer.text
+    assert 'stretto_tokens_total{direction="input"} 123456789\n' in told
 
 
 def test_a_file_whose_name_is_no_text_hides_nothing(server: Served) -> None:

@@ -130,11 +130,18 @@ class Metrics:
             yield f"# TYPE {name} counter"
             found = {labels: v for (known, labels), v in counts.items() if known == name}
             for labels, value in sorted((found or {"": 0}).items()):
-                yield f"{name}{{{labels}}} {value:g}" if labels else f"{name} {value:g}"
+                yield (
+                    f"{name}{{{labels}}} {_number(value)}" if labels else f"{name} {_number(value)}"
+                )
         for name, says in _GAUGES.items():
             yield f"# HELP {name} {says}"
             yield f"# TYPE {name} gauge"
             yield f"{name} {gauges[name]}"
+
+
+def _number(value: float) -> str:
+    """With every digit: a rate is the difference of two of them."""
+    return str(int(value)) if value == int(value) else repr(value)
 
 
 def _gauges(service: Service) -> dict[str, int]:
