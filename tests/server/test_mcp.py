@@ -202,7 +202,11 @@ def test_approvals_are_listed_given_and_given_once(folder: Path) -> None:
             again = await refused(client, "approve", run_id=run, step="g")
             assert again["kind"] == "already_decided"
             second = (await call(client, "gated"))["run_id"]
-            said = await call(client, "reject", run_id=second, step="g", reason="too broad")
+            error = await refused(client, "reject", run_id=second, step="g", key="another")
+            assert error["kind"] == "usage"
+            key = (await call(client, "list_approvals", run_id=second))["approvals"][0]["key"]
+            given = {"run_id": second, "step": "g", "reason": "too broad", "key": key}
+            said = await call(client, "reject", **given)
             assert (said["ok"], said["status"], said["steps"]["g"]) == (False, "partial", "failed")
             events = await asyncio.to_thread(stretto, folder, "events", run)
             assert re.search(r'"approved".* by mcp', events.out)

@@ -1,14 +1,19 @@
 """`/mcp` of a server, as the official client of the protocol meets it over streamable HTTP."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from support.benchmarks import load_benchmark
+from support.cli import stretto
 from support.mcp_client import MODES, call, refused
 from support.served import Served
 
@@ -18,8 +23,9 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 @asynccontextmanager
 async def connected(
-    server: Served, token: str | None = None, mode: str = "legacy"
+    server: Any, token: str | None = None, mode: str = "legacy"
 ) -> AsyncIterator[Client]:
+    """`server`: has a `url` and a `token`."""
     headers = {"Authorization": f"Bearer {token or server.token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
         transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
@@ -89,3 +95,38 @@ def test_without_a_token_or_from_a_strange_page_nothing_is_served(server: Served
             421,
         )
     assert client.post("/mcp", content=b"[" * 100_000, headers=ACCEPT).status_code == 400
+
+
+GATED = """\
+name: gated
+steps:
+  - {id: act, subagent: writer, gate: human, prompt: Act.}
+"""
+
+
+def test_the_next_server_goes_on_with_a_run_of_a_terminal_that_was_approved_here(
+    tmp_path: Path,
+) -> None:
+    bench = load_benchmark("server_kills").Bench(tmp_path)
+    (tmp_path / "workflows" / "gated.yaml").write_text(GATED)
+    (tmp_path / "script.yaml").write_text("default: {reply: Done., delay: 3s}\n")
+    env = {"STRETTO_HOME": str(tmp_path / "home")}
+    model = f"scripted:{tmp_path / 'script.yaml'}"
+    assert stretto(tmp_path, "run", "gated", "--model", model, env=env).code == 3
+    run = stretto(tmp_path, "runs", "--json", env=env).json["runs"][0]["run_id"]
+    bench.start()
+    try:
+
+        async def main() -> None:
+            async with connected(bench) as client:
+                await call(client, "approve", run_id=run, step="act", wait=False)
+
+        asyncio.run(main())
+        bench.kill()
+        bench.start()
+        give_up_at = time.monotonic() + 30
+        while (status := bench.ask("GET", f"/api/runs/{run}")["status"]) != "complete":
+            assert time.monotonic() < give_up_at, status
+            time.sleep(0.1)
+    finally:
+        bench.kill()

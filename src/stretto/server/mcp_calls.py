@@ -32,6 +32,7 @@ _WORK = {tool.name: tool for tool in TOOLS}
 _FAILED = ("failed", "cancelled")
 _NEEDS_WORKFLOWS = ("list_workflows", "run_workflow", "save_workflow")
 
+GoOn: TypeAlias = Callable[[SurfaceRun], Awaitable[object]]
 Progress: TypeAlias = Callable[[float, float, str], None]  # how far, of how much, and what
 
 
@@ -61,10 +62,17 @@ class McpOptions:
     has_approvals: bool = True  # False: only a terminal or the console may approve
 
 
+async def go_on_here(run: SurfaceRun) -> None:
+    """Go on with a run as long as this process does."""
+    if not await run.is_driven():
+        await run.resume()
+
+
 class McpCalls:
-    def __init__(self, stretto: Surface, options: McpOptions) -> None:
+    def __init__(self, stretto: Surface, options: McpOptions, go_on: GoOn = go_on_here) -> None:
         self._stretto = stretto
         self._options = options
+        self._go_on_with = go_on
 
     @property
     def permission(self) -> str:
@@ -270,14 +278,16 @@ class McpCalls:
     async def _reject(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         self._check_decision(call)
         run = call.run = self._stretto.open(asked["run_id"])
-        await run.reject(asked["step"], asked.get("reason", ""), by=_who(call))
+        await run.reject(
+            asked["step"], asked.get("reason", ""), key=asked.get("key"), by=_who(call)
+        )
         return await self._go_on(call, asked)
 
     async def _go_on(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         run = call.run
         assert run is not None
-        if not await self._has_ended(run) and not await run.is_driven():
-            await run.resume()
+        if not await self._has_ended(run):
+            await self._go_on_with(run)
         return await self._result(call, asked)
 
     def _check_decision(self, call: ClientCall) -> None:

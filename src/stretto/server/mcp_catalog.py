@@ -151,7 +151,14 @@ TOOLS = (
     OfferedTool(
         "reject",
         "Reject a step that awaits approval, on behalf of the user, and go on with its run.",
-        _schema(["run_id", "step"], run_id=_RUN, step=_TEXT, reason=_TEXT, wait=_WAIT),
+        _schema(
+            ["run_id", "step"],
+            run_id=_RUN,
+            step=_TEXT,
+            reason=_TEXT,
+            key={**_TEXT, "description": "reject only what list_approvals showed with this key"},
+            wait=_WAIT,
+        ),
         changes=True,
     ),
 )

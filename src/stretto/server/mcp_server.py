@@ -32,10 +32,10 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stretto.assembly.surface import Surface
+from stretto.assembly.surface import Surface, SurfaceRun
 from stretto.problems.errors import StrettoError
 from stretto.problems.render import error_as_json
-from stretto.server.mcp_calls import ClientCall, McpCalls, McpOptions
+from stretto.server.mcp_calls import ClientCall, GoOn, McpCalls, McpOptions, go_on_here
 from stretto.server.mcp_catalog import OfferedTool, prompt_text, workflow_tools
 from stretto.server.service import MOST_BODY_BYTES, Service, require_role
 from stretto.server.tokens import AccessRole, Identity
@@ -90,9 +90,10 @@ class McpEndpoint:
         stretto: Surface,
         options: McpOptions,
         admit: Admission = _admit_user,
+        go_on: GoOn = go_on_here,
     ) -> None:
         self._stretto = stretto
-        self._calls = McpCalls(stretto, options)
+        self._calls = McpCalls(stretto, options, go_on)
         self._admit = admit
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
@@ -403,7 +404,10 @@ async def open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
                 await service.own_run(run_id, identity)
         return identity.name
 
-    endpoint = McpEndpoint(service.stretto, McpOptions(transport="http"), admit)
+    async def go_on(run: SurfaceRun) -> None:
+        await service.resume(run.id)  # so that the next server goes on with it, too
+
+    endpoint = McpEndpoint(service.stretto, McpOptions(transport="http"), admit, go_on)
     # A request of a session may come to another worker, which does not know it: then there is none,
     # and each request stands by itself.
     manager = StreamableHTTPSessionManager(
