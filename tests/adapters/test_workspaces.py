@@ -104,7 +104,7 @@ def test_a_copy_that_is_going_is_no_longer_a_copy(
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shutil, "rmtree", dies)
+    monkeypatch.setattr(isolated_copy, "remove_tree", dies)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(stage.port.discard(stage.named))
     assert not stage.copy.exists()

@@ -19,7 +19,6 @@ they are no part of a change, as in git. Owners, extended attributes and setuid 
 
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -54,6 +53,7 @@ from stretto.workspaces.file_list import (
 from stretto.workspaces.git import find_repository, list_tracked, make_git_dir
 from stretto.workspaces.paths import FoundPath, PathAt, PathRefused, quote_path, refuse_errors
 from stretto.workspaces.protected import LinkedSecrets, select_secret_globs
+from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.rollback import hold_off_merges
 from stretto.workspaces.rooted_dir import RootedDir
 
@@ -161,22 +161,8 @@ def discard_tree(folder: Path, trash: Path) -> None:
 def empty_trash(trash: Path) -> None:
     """Remove also what other processes are removing just now, or left when they were killed."""
     for folder in _list_if_there(trash):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # one that cannot be removed keeps no other
             remove_tree(folder)
-        # Two processes that remove one folder get in each other's way.
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder of ours, whatever a writer did to the modes of what is in it."""
-    if not folder.exists():
-        return
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            below = os.path.join(path, name)
-            if not os.path.islink(below) and not os.access(below, os.R_OK | os.W_OK | os.X_OK):
-                os.chmod(below, 0o700)
-    shutil.rmtree(folder)
 
 
 def _list_if_there(folder: Path) -> list[Path]:

@@ -5,14 +5,13 @@ collects the changes and says what was not kept.
 """
 
 import os
-import shutil
-import subprocess
 import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from stretto.workspaces.paths import PathNames
 from stretto.workspaces.protected import is_secret_by_folder
+from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.sandbox.confinement import (
     Access,
     Carried,
@@ -166,7 +165,7 @@ class WorkspaceView:
         if not layout.staged:
             return
         root = Path(tempfile.mkdtemp(prefix="stretto-stage-"))
-        self._closing.callback(_remove_tree, root)
+        self._closing.callback(_discard, root)
         self._stage = fill_copy(layout, self._workspace_fd, root)
         for names, copy in self._stage.tops.items():
             source = os.open(copy, os.O_PATH | os.O_CLOEXEC)
@@ -222,8 +221,6 @@ def _names(path: str) -> PathNames:
     return tuple(path.split("/"))
 
 
-def _remove_tree(root: Path) -> None:
-    try:
-        shutil.rmtree(root)
-    except (OSError, RecursionError):  # a command may have dug deeper than Python goes
-        subprocess.run(["/bin/rm", "-rf", "--", root], cwd="/", check=False, capture_output=True)
+def _discard(root: Path) -> None:
+    with suppress(OSError):  # as where the disk has a fault: the command has ended all the same
+        remove_tree(root)
