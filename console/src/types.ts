@@ -210,8 +210,19 @@ export interface Gate {
   read_set: string[]
   write_set: string[]
   workspace: string
-  parts: { part?: string; agent?: string; models?: string[]; prompt?: string; tools?: string[]; instructions?: string }[]
+  parts: GatePart[]
+  later: (GatePart & { when: string })[] // what may follow in the step, as far as it is known
   grounds: { step: string; output?: unknown; status?: string }[]
+  uses?: { name: string; file: string; digest: string; steps: string[]; inputs: string | Record<string, unknown> } // a recipe that is a step
+}
+
+export interface GatePart {
+  part?: string
+  agent?: string
+  models?: string[]
+  prompt?: string
+  tools?: string[]
+  instructions?: string
 }
 
 // --- a recipe that is being written -----------------------------------------------------------------------------------

@@ -29,6 +29,19 @@ steps:
   - {id: one, subagent: researcher, prompt: x}
   - {id: next, subagent: researcher, depends_on: [one], prompt: y}
 """
+CHECKED = """
+workflow:
+  name: checked
+  inputs: [{name: to, default: Ann}]
+  agents: {w: {prompt: Write.}, v: {prompt: "Say whether it may go to {{inputs.to}}."}}
+  steps:
+    - {id: send, gate: human, input: go, loop: {agent: w, validator: v}, on_failure: "fallback:v"}
+"""
+USING = """
+name: using
+inputs: [{name: to, default: Ann}]
+steps: [{id: send, gate: human, workflow: two, inputs: {}}]
+"""
 AHEAD = """(() => {
     const Real = Date, off = HOURS * 3600e3
     globalThis.Date = class extends Real {
@@ -36,6 +49,23 @@ AHEAD = """(() => {
         static now() { return Real.now() + off }
     }
 })()"""
+
+
+def test_an_approval_shows_what_may_follow_in_its_step(browser: Browser, tmp_path: Path) -> None:
+    with opened_site(browser, tmp_path, QUICK, {"checked": CHECKED}) as site:
+        site.start("checked", to="EVERYBODY")
+        later = site.page("/approvals").get_by_role("group", name="What may follow")
+        expect(later).to_contain_text("Later in this step", timeout=PATIENCE)
+        expect(later).to_contain_text("Say whether it may go to EVERYBODY.")
+        expect(later).to_contain_text("if it fails")
+
+
+def test_an_approval_of_a_workflow_step_shows_its_recipe(browser: Browser, tmp_path: Path) -> None:
+    with opened_site(browser, tmp_path, QUICK, {"using": USING, "two": TWO}) as site:
+        site.start("using")
+        gate = site.page("/approvals").get_by_role("region", name="Approval of send")
+        expect(gate).to_contain_text("two.yaml, digest", timeout=PATIENCE)
+        expect(gate).to_contain_text("send/one, send/next")
 
 
 def test_a_step_of_the_graph_is_chosen_without_loading_the_page_anew(

@@ -5,7 +5,7 @@ import { type ApiError, get, part, post } from '../api'
 import { plain, Raw, Value } from '../markdown'
 import { announce, Empty, Facts, Failure, Field, Loaded, Title, Told, Until, useAction, When } from '../parts'
 import { useResource } from '../resource'
-import type { Gate } from '../types'
+import type { Gate, GatePart } from '../types'
 import { clock, count, shortened, shortId } from '../words'
 
 // Each stays as it was when it came: an answer to one must not move what is typed into the others.
@@ -67,6 +67,9 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
       <div>
       <p>{gate.question ? plain(gate.question) : (ABOUT[gate.about] ?? plain(gate.about))}</p>
       {gate.parts.map((each, number) => <Would key={number} part={each} sets={number === 0 ? setsOf(gate) : []} edited={number === 0 ? edited : null} edit={setEdited} />)}
+      {gate.uses ? <Used of={gate.uses} /> : null}
+      {gate.later.length ? <Later parts={gate.later} /> : null}
+      {gate.about === 'merge' ? <p><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>See what it changed</a></p> : null}
       {isAlone ? null : <Grounds of={gate} />}
       <Field label="Reason" note="optional, shown in the report">{(id) => <input id={id} class="wide" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
       <p class="bar">
@@ -88,13 +91,37 @@ function Grounds({ of: gate, isOpen }: { of: Gate; isOpen?: boolean }): JSX.Elem
   return isOpen ? <div><p class="quiet">What came before</p>{all}</div> : <details><summary>What came before</summary>{all}</details>
 }
 
+// What is approved with the step, though it starts only after something else of it.
+function Later({ parts }: { parts: Gate['later'] }): JSX.Element {
+  return (
+    <div class="grounds" role="group" aria-label="What may follow" tabIndex={0}>
+      {parts.map((each, number) => (
+        <div key={number}>
+          <h3>{each.when === 'later' ? 'Later in this step' : plain(each.when)}</h3>
+          <Would part={each} sets={[]} edited={null} edit={() => undefined} />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function Used({ of: used }: { of: NonNullable<Gate['uses']> }): JSX.Element {
+  const inputs = typeof used.inputs === 'string' ? { 'do not fit': used.inputs } : used.inputs
+  return (
+    <div>
+      <Facts of={[['Recipe', plain(`${used.name} (${used.file || 'given as text'}, digest ${used.digest.slice(0, 12)})`)], ['Its steps', used.steps.join(', ')]]} />
+      {Object.entries(inputs).map(([name, value]) => <div class="said" key={name}><h3>Input {plain(name)}</h3><Value value={value} /></div>)}
+    </div>
+  )
+}
+
 // Which files it may write, for a step that writes at all.
 function setsOf(gate: Gate): [string, string][] {
   if (gate.posture !== 'writer') return []
   return [['Writes', gate.write_set.join(', ') || 'any file'], ['Workspace', gate.workspace]]
 }
 
-function Would({ part: each, sets, edited, edit }: { part: Gate['parts'][number]; sets: [string, string][]; edited: string | null; edit: (text: string) => void }): JSX.Element {
+function Would({ part: each, sets, edited, edit }: { part: GatePart; sets: [string, string][]; edited: string | null; edit: (text: string) => void }): JSX.Element {
   return (
     <div>
       <Facts of={[['Part', each.part], ['Agent', each.agent], ['Model', each.models?.map((model) => shortened(model, 60)).join(', then ')], ['Tools', each.tools?.join(', ')], ...sets]} />
