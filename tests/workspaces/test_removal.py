@@ -79,3 +79,14 @@ def test_many_may_remove_one_folder(tmp_path: Path) -> None:
 
 def test_what_was_never_there_is_no_error(tmp_path: Path) -> None:
     remove_tree(tmp_path / "nothing")
+
+
+def test_of_a_link_in_place_of_the_folder_only_the_link_is_removed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("mine")
+    link = tmp_path / "link"
+    link.symlink_to(kept)
+    remove_tree(link)
+    assert not link.is_symlink()
+    assert (kept / "file").read_text() == "mine"

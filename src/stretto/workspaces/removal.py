@@ -12,6 +12,9 @@ def remove_tree(folder: Path) -> None:
     """Whatever a writer did to the modes of what is in it, and however deep it dug: its paths may be
     longer than the system takes, and more than Python could descend. So folders are moved up to the
     top, each by one rename, before they are emptied. Another process may do the same beside us."""
+    if folder.is_symlink():  # what it leads to is not ours
+        folder.unlink(missing_ok=True)
+        return
     for _ in range(_MOST_ROUNDS):
         below = [os.fspath(folder)]
         while below:
