@@ -110,3 +110,17 @@ def test_a_file_whose_name_is_no_text_hides_nothing(server: Served) -> None:
     assert "odd" in [each["name"] for each in answer.json()["workflows"]]
     assert server.client().get("/api/workflows/odd").status_code == 200
     odd.unlink()
+
+
+def test_a_recipe_that_is_named_in_words_is_found_by_its_name(server: Served) -> None:
+    """As a person may write it in a file. One that is saved here has a name that a file can have."""
+    written = TEXT.replace("name: notes", "name: Weekly notes")
+    (server.folder / "workflows" / "weekly.yaml").write_text(written)
+    client, path = server.client(), "/api/workflows/Weekly notes"
+    assert client.get(path).json()["text"] == written
+    assert client.get(f"{path}/versions").json()["versions"] == []
+    ran = client.post(f"{path}/run", json={"dry_run": True, "inputs": {}})
+    assert ran.status_code == 200, ran.text
+    assert client.put(path, json={"recipe": written}).status_code == 422
+    assert client.get("/api/workflows/..%2Fweekly.yaml").status_code == 404
+    assert client.get("/api/workflows/weekly.yaml").status_code == 404

@@ -59,7 +59,7 @@ from stretto.server.starts import answer, digest_of_body, start
 from stretto.server.workflows import recipe_given, saved_entry
 from stretto.text.short import did_you_mean
 from stretto.vocabulary.amounts import iso, parse_duration
-from stretto.vocabulary.names import RunId, is_id
+from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
 
 router = new_router("runs")
@@ -290,7 +290,7 @@ def why_as_json(why: Why) -> dict[str, Any]:
 def _recipe_now(service: Service, history: History) -> dict[str, Any]:
     """The recipe that the run began with, and whether the file of that name still says the same."""
     digest, name = history.started.digest, history.state.plan.name
-    found = service.stretto.project.saved(name) if is_id(name) else None
+    found = service.stretto.project.saved(name)
     same = "unchanged" if found and found.recipe.source.digest == digest else "edited"
     return {"digest": digest, "now": same if found else "not saved"}
 

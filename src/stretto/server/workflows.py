@@ -44,9 +44,9 @@ IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
 
 
 def saved_entry(service: Service, name: str) -> Entry:
-    """Raises NotFound with the nearest name. A path is no name."""
+    """Raises NotFound with the nearest name. A path is no name; 'Weekly digest', in a file that a person wrote, is one."""
     project = service.stretto.project
-    found = project.saved(name) if is_id(name) else None
+    found = project.saved(name)
     if found is None:
         known = [entry.name for entry in project.workflows.entries()]
         hint = did_you_mean(name, known) or "GET /api/workflows lists them"
@@ -195,7 +195,6 @@ async def delete_workflow(
 )
 async def list_versions(name: str, service: TheService) -> JsonAnswer:
     """The versions that were kept, oldest first; of a workflow that nobody has saved over, none."""
-    _check_name(name)
     try:
         found = await service.stretto.workflows.versions(name)
     except NotFound:
@@ -214,7 +213,6 @@ async def list_versions(name: str, service: TheService) -> JsonAnswer:
 )
 async def show_version(name: str, number: int, service: TheService) -> Response:
     """The text of one version."""
-    _check_name(name)
     found = await asyncio.to_thread(version_of, service.stretto.project, name, number)
     return Response(found.content, media_type="application/yaml")
 
@@ -228,7 +226,6 @@ async def diff_versions(
     name: str, service: TheService, old: Number, new: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     """What differs between two versions, as a unified diff; without `new`, up to its file."""
-    _check_name(name)
 
     def differ() -> str:
         project = service.stretto.project
@@ -256,7 +253,6 @@ async def restore_workflow(
     name: str, service: TheService, asker: Asker, body: Restore | None = None
 ) -> JsonAnswer:
     """Make an earlier version the current one; without a number, the one before the current."""
-    _check_name(name)
     wanted = body.version if body else None
     saved = await service.stretto.workflows.restore(name, wanted, by=asker.name)
     content = await asyncio.to_thread(saved.file.read_bytes)
