@@ -145,4 +145,6 @@ def test_a_collector_that_does_not_answer_does_not_keep_the_server_from_ending(
             run_to_end(server, "greet", HELLO["inputs"])
             asked.enter_context(silent.accept()[0])
             began = time.monotonic()
-        assert time.monotonic() - began < 15  # two, where the machine has nothing else to do; 19 with a wait
+        assert (
+            time.monotonic() - began < 15
+        )  # two, where the machine has nothing else to do; 19 with a wait

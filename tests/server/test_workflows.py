@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from stretto.testing.openai_script import Said, TokenUsage
 from stretto.testing.openai_server import serving
 from support.served import Served, served
@@ -124,3 +126,19 @@ def test_a_recipe_that_is_named_in_words_is_found_by_its_name(server: Served) ->
     assert client.put(path, json={"recipe": written}).status_code == 422
     assert client.get("/api/workflows/..%2Fweekly.yaml").status_code == 404
     assert client.get("/api/workflows/weekly.yaml").status_code == 404
+
+
+def test_no_route_of_a_workflow_reads_a_file_by_its_name(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name of a file is a name that nobody has, whether the file is there or not."""
+    client = server.client()
+    monkeypatch.chdir(server.folder)  # as `stretto serve` is where it was started
+    for name in ("private.yaml", "Makefile"):
+        (server.folder / name).write_text("key: 'of a file that is no workflow\n")
+        for path in ("", "/text", "/versions", "/versions/1", "/diff?old=1"):
+            answer = client.get(f"/api/workflows/{name}{path}")
+            assert answer.status_code == 404, (name, path, answer.text)
+            assert "of a file" not in answer.text
+        assert client.post(f"/api/workflows/{name}/restore").status_code == 404
+        (server.folder / name).unlink()

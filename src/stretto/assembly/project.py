@@ -197,9 +197,12 @@ class Project:
         path = Path(name_or_file)
         if is_named_as_file(name_or_file) or _is_there(path):
             return read_recipe_file(path, self.settings.limits, name_or_file), ()
+        raise self.unknown_workflow(name_or_file)
+
+    def unknown_workflow(self, name: str) -> NotFound:
         known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
-        hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
-        raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
+        hint = did_you_mean(name, known) or f"stretto list shows them: {listed(known)}"
+        return NotFound(f"there is no workflow and no file '{name}'", hint=hint)
 
     def notices_about(self, entry: "Entry") -> tuple[str, ...]:
         """Whether the folder has a recipe of this name that is not used."""

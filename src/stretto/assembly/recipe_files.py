@@ -230,6 +230,9 @@ def _version(name: str, found: "list[RecipeVersion]", number: int | None) -> "Re
 
 
 def _file_with_versions(project: "Project", name: str, versions: "Versions") -> Path:
+    """By its name alone: whoever asks over HTTP names no file. Raises NotFound."""
+    from stretto.assembly.recipe_shelf import is_named_as_file
+
     entry = project.saved(name)
     if entry is not None and versions.of(_place(entry.file)):
         return _place(entry.file)
@@ -237,8 +240,8 @@ def _file_with_versions(project: "Project", name: str, versions: "Versions") -> 
     gone = versions.files_named(name, [folder.resolve() for folder in folders])
     if gone:
         return gone[0]
-    if entry is None:
-        project.read_named(name)  # which says what names there are
+    if entry is None and not is_named_as_file(name):
+        raise project.unknown_workflow(name)
     raise NotFound(f"'{name}' has no versions", hint="they begin when Stretto saves over a recipe")
 
 
