@@ -31,16 +31,21 @@ export function isPassing(error: ApiError): boolean {
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 async function send(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const before = refusals
   let answer = await once(method, path, body, headers)
   // Another tab has logged in since: the proof of the session before counts no more.
   if (answer.status === 403 && method !== 'GET' && (await isOtherSession())) answer = await once(method, path, body, headers)
-  if (answer.ok) return (noteLogin(), answer)
+  if (answer.ok) {
+    if (before === refusals) noteLogin() // else it was asked while the session still counted
+    return answer
+  }
   const error = await errorOf(answer)
-  if (error.status === 401) ((asked = undefined), (isLoggedOut.value = true), (wasRefused = true))
+  if (error.status === 401) ((asked = undefined), (isLoggedOut.value = true), (wasRefused = true), refusals++)
   throw error
 }
 
 let wasRefused = false
+let refusals = 0
 
 function noteLogin(): void {
   if (!wasRefused) return
@@ -64,11 +69,12 @@ export async function logIn(token: string): Promise<void> {
 }
 
 async function once(method: Method, path: string, body: unknown, headers: Record<string, string>): Promise<Response> {
+  const shown = method === 'GET' ? {} : await proof() // that it was refused is no reason to say that nobody answers
   try {
     const answer = await fetch(path, {
       method,
       credentials: 'same-origin',
-      headers: { ...(method === 'GET' ? {} : await proof()), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      headers: { ...shown, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     })
     noteServerTime(answer.headers.get('Date'))

@@ -105,7 +105,7 @@ export function open(parent: HTMLElement, text: string, changed?: (text: string)
       // Tab leads out of the editor, unless a list of words is open.
       keymap.of([{ key: 'Tab', run: acceptCompletion }, ...completionKeymap, ...searchKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap, ...(changed ? [indentWithTab] : [])]),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ 'aria-label': 'Text of the workflow' }),
+      EditorView.contentAttributes.of({ 'aria-label': 'Text of the workflow', tabindex: '0' }),
     ],
   })
   const view = new EditorView({ state, parent: root, root })

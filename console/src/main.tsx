@@ -2,7 +2,7 @@
 import { Component, render, type ComponentChildren, type JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { asApiError, get, isLoggedOut, logIn, session } from './api'
-import { changes, connection, lastChange, lastHeard } from './live'
+import { changes, connection, lastChange, lastHeard, noteEvents } from './live'
 import { announce, announcement, Dialog, Failure, Field, Title, useAction, useNow } from './parts'
 import { useResource } from './resource'
 import { listen, path, title } from './router'
@@ -18,6 +18,7 @@ import { Settings } from './pages/settings'
 import { Single } from './pages/single'
 import { Triggers } from './pages/triggers'
 import { Workflow, Workflows } from './pages/workflows'
+import type { Gate, RunRow } from './types'
 import { ago, count } from './words'
 import './style.css'
 
@@ -88,8 +89,21 @@ function Page(): JSX.Element {
   }
 }
 
+async function gates(): Promise<{ approvals: Gate[] }> {
+  const found = await get<{ approvals: Gate[] }>('/api/approvals')
+  noteEvents(found.approvals.map((gate) => gate.asked_at))
+  return found
+}
+
+// When anything happened last, on a page that shows no runs. What goes on tells it anew by itself.
+async function noteRuns(): Promise<void> {
+  const found = await get<{ runs: RunRow[] }>('/api/runs?limit=20').catch(() => ({ runs: [] }))
+  noteEvents(found.runs.flatMap((run) => [run.started_at, run.ended_at]))
+}
+
 function Shell(): JSX.Element {
-  const waiting = useResource(() => get<{ approvals: unknown[] }>('/api/approvals'), 'approvals', '*')
+  const waiting = useResource(gates, 'approvals', '*')
+  useEffect(() => void noteRuns(), [])
   const many = waiting.value?.approvals.length ?? 0
   const name = title.value
   useEffect(() => {

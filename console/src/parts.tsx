@@ -6,7 +6,7 @@ import { type ApiError, asApiError, isPassing, part } from './api'
 import { connection } from './live'
 import { plain } from './markdown'
 import type { Resource } from './resource'
-import { arrive, title } from './router'
+import { arrive, path, title } from './router'
 import { ago, clock, markOf, now, toneOf, until } from './words'
 
 // What a screen reader is told, politely: one region for the whole page.
@@ -64,11 +64,11 @@ export function When({ at }: { at: string | number | null | undefined }): JSX.El
 }
 
 export function Failure({ error, next }: { error: ApiError; next?: ComponentChildren }): JSX.Element {
-  const hint = error.details.hint
+  const hint = typeof error.details.hint === 'string' && !/^GET \//.test(error.details.hint) ? error.details.hint : '' // a route is no way for a person
   return (
     <div class="card error" role="alert">
       <p><strong>{plain(error.message)}</strong></p>
-      {typeof hint === 'string' ? <p>{plain(hint)}</p> : null}
+      {hint ? <p>{plain(hint)}</p> : null}
       {next}
       <p class="quiet small">{error.kind}{error.status ? ` · HTTP ${error.status}` : ''}</p>
     </div>
@@ -77,7 +77,7 @@ export function Failure({ error, next }: { error: ApiError; next?: ComponentChil
 
 // Old data stays, dimmed, while the server does not answer. `title`: of a page that could not be loaded at all.
 export function Loaded<T>({ from, title: name, children }: { from: Resource<T>; title?: string; children: (value: T) => ComponentChildren }): JSX.Element {
-  const again = (error: ApiError): JSX.Element => <p>{isPassing(error) ? 'This page tries again by itself. ' : ''}<button onClick={() => void from.reload()}>Try again</button></p>
+  const again = (error: ApiError): JSX.Element => error.status === 404 ? <p><a class="button" href={`/${path.value.split('/')[1] ?? ''}`}>See all that are there</a></p> : <p>{isPassing(error) ? 'This page tries again by itself. ' : ''}<button onClick={() => void from.reload()}>Try again</button></p>
   return (
     <>
       {name && from.error && from.value === undefined ? <Title page={name}>{name}</Title> : null}

@@ -57,6 +57,25 @@ def test_a_session_that_ends_while_somebody_types_is_opened_again_on_the_page(
         page.wait_for_url("**/runs/*")
 
 
+def test_an_answer_to_what_was_asked_before_the_session_ended_opens_no_session(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        page = site.session.new_page()
+        held: list[Route] = []
+        page.route("**/api/runs?limit=20", lambda route: held.append(route))
+        page.goto(f"{site.served.url}/single")
+        page.get_by_label("What to do").fill("Say hello.")
+        no = refused(401, "unauthenticated", "no")
+        page.route(re.compile("/api/(tasks|session)"), lambda route: route.fulfill(**no))  # type: ignore[arg-type]
+        page.get_by_role("button", name="Run", exact=True).dispatch_event("click")
+        dialog = page.get_by_role("dialog", name="You are logged out")
+        expect(dialog).to_be_visible(timeout=PATIENCE)
+        held[0].continue_()
+        page.wait_for_timeout(1_000)
+        expect(dialog).to_be_visible()
+
+
 def test_what_another_tab_has_logged_in_again_goes_on_in_this_one(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -27,6 +27,8 @@ steps:
       - {agent: researcher, prompt: Two., output_key: two}
   - {id: join, subagent: writer, depends_on: [views], prompt: "{{steps.views.output}}"}
 """
+# More than one screen of text.
+LONG = SLOW.replace("name: slow", "name: long") + "# A note.\n" * 200
 
 
 def posted(site: Site, path: str, body: dict[str, object]) -> dict[str, object]:
@@ -57,12 +59,14 @@ def furnished(site: Site) -> tuple[str, ...]:
         *(f"/playbooks/{playbooks[0]['name']}", "/playbooks?q=zzz", "/runs?status=failed"),
         *("/runs", "/approvals", "/chat", "/single", "/goals", "/triggers", "/playbooks"),
         *("/agents", "/settings", "/workflows", "/workflows/gated", "/workflows/slow?tab=versions"),
+        *("/workflows/long?tab=text", "/workflows/long?tab=edit", "/workflows/gated?tab=runs"),
+        *("/workflows/fresh?tab=edit&from=flat", "/workflows?new", "/triggers?for=gated"),
     )
 
 
 @contextmanager
 def furnished_site(browser: Browser, folder: Path) -> Iterator[tuple[Site, tuple[str, ...]]]:
-    with opened_site(browser, folder, QUICK, {"fan": FAN}) as site:
+    with opened_site(browser, folder, QUICK, {"fan": FAN, "long": LONG}) as site:
         yield site, furnished(site)
 
 

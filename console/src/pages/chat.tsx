@@ -184,14 +184,15 @@ function aboutOf({ tool, arguments: given }: Call): [string, string] {
 }
 
 function Delegation({ call }: { call: Call }): JSX.Element {
-  const status = call.ok === null ? 'running' : call.ok ? 'succeeded' : 'failed'
+  const [known, setKnown] = useState('') // of its run, which may wait for a person, or have done a part of its work
+  const status = call.ok ? 'succeeded' : known || (call.ok === null ? 'running' : call.run_id ? '' : 'failed')
   const [isOpen, setOpen] = useState(call.ok !== true)
   const [title, says] = aboutOf(call)
   return (
     <li class={`task ${toneOf(status)}`}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary><span class="bar between"><span>{plain(title)}</span><State status={status} /></span></summary>
-        {call.run_id && isOpen ? <Glance id={call.run_id} /> : null}
+        <summary><span class="bar between"><span>{plain(title)}</span>{status ? <State status={status} of="run" /> : null}</span></summary>
+        {call.run_id && (isOpen || !call.ok) ? <Glance id={call.run_id} tell={setKnown} /> : null}
         <details class="small"><summary>What it was given</summary><Raw text={JSON.stringify(call.arguments, null, 2)} /></details>
       </details>
       {says ? <p class="small says">{plain(glance(says, 200))}</p> : null}
@@ -201,8 +202,9 @@ function Delegation({ call }: { call: Call }): JSX.Element {
 }
 
 // A delegation's run, as it goes on.
-function Glance({ id }: { id: string }): JSX.Element {
+function Glance({ id, tell }: { id: string; tell: (status: string) => void }): JSX.Element {
   const run = useRun(id)
+  useEffect(() => run.value && tell(run.value.status), [run.value?.status])
   return (
     <Loaded from={run}>
       {(view) => (

@@ -16,17 +16,23 @@ import { count } from '../words'
 export function Save({ name, before, text, etag, problems, close, stored, changed }: { name: string; before: string; text: string; etag: string | undefined; problems: Problem[]; close: () => void; stored: (etag: string) => Promise<void>; changed: (theirs: Saved) => void }): JSX.Element {
   const action = useAction()
   const [why, setWhy] = useState('')
+  const [isGone, setGone] = useState(false)
   const save = (event: Event): void => {
     event.preventDefault()
     void action.run(async () => {
-      const headers: Record<string, string> = etag ? { 'If-Match': `"${etag}"` } : { 'If-None-Match': '*' }
+      const headers: Record<string, string> = etag && !isGone ? { 'If-Match': `"${etag}"` } : { 'If-None-Match': '*' }
       try {
         const saved = await put<{ etag: string }>(`/api/workflows/${part(name)}`, { recipe: text, why: why || 'edited in the console' }, headers)
         await stored(saved.etag)
       } catch (error) {
         if ((error as ApiError).kind !== 'changed') throw error
+        const theirs = await get<Saved>(`/api/workflows/${part(name)}`).catch((refused: ApiError) => {
+          if (refused.status !== 404) throw refused
+        })
+        setGone(!theirs)
+        if (!theirs) return
         // Nothing was there when this one was begun, and now there is.
-        changed(await get<Saved>(`/api/workflows/${part(name)}`))
+        changed(theirs)
         close()
       }
     })
@@ -36,6 +42,7 @@ export function Save({ name, before, text, etag, problems, close, stored, change
       <form onSubmit={save}>
         {problems.length ? <div class="card warning"><p>The text has {count(problems.length, 'problem')}. It is saved only without any; until then this browser keeps what you typed.</p></div> : null}
         <Diff text={lineDiff(before, text)} />
+        {isGone && !action.error ? <div class="card warning" role="alert"><p><strong>The file was deleted meanwhile.</strong> What you typed is still here. Save it again, and the file is made anew.</p></div> : null}
         <Field label="Why" note="kept with the version">{(id) => <input id={id} class="wide" value={why} onInput={(event) => setWhy(event.currentTarget.value)} />}</Field>
         {action.error ? <Failure error={action.error} next={<ul>{((action.error.details.problems as Problem[] | undefined) ?? []).map((each) => <li>{each.line ? `line ${each.line}: ` : ''}{each.message}</li>)}</ul>} /> : null}
         <p class="bar"><button class="main" disabled={action.isBusy}>Save</button><button type="button" onClick={close}>Back to the text</button></p>

@@ -155,22 +155,39 @@ const VERIFIERS: Record<string, [string, string, string]> = {
   llm: ['a model says so', 'The brief names three sources', 'Words that a model judges by. It can be wrong: prefer one that a machine can check.'],
 }
 
+interface Most {
+  iterations: string
+  tokens: string
+  usd: string
+  timeout: string
+}
+
+// What was typed as a limit and is none: left out in silence, it would limit nothing.
+function unlimited(most: Most): string[] {
+  const isWhole = (text: string): boolean => Number.isInteger(Number(text)) && Number(text) >= 1
+  return [
+    isWhole(most.iterations) ? '' : 'Iterations: give a whole number from 1 on.',
+    !most.tokens.trim() || isWhole(most.tokens) ? '' : `Tokens: “${most.tokens}” is no whole number, such as 200000.`,
+    !most.usd.trim() || (Number.isFinite(Number(most.usd)) && Number(most.usd) > 0) ? '' : `US dollars: “${most.usd}” is no amount, such as 1.50.`,
+  ].filter(Boolean)
+}
+
 function SetGoal({ close }: { close: () => void }): JSX.Element {
   const [text, setText] = useState('')
   const [kind, setKind] = useState('command')
   const [spec, setSpec] = useState('')
   const [workflow, setWorkflow] = useState('')
   const [inputs, setInputs] = useState<Record<string, unknown>>({})
-  const [most, setMost] = useState({ iterations: '10', tokens: '', usd: '', timeout: '' })
+  const [most, setMost] = useState<Most>({ iterations: '10', tokens: '', usd: '', timeout: '' })
   const workflows = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'of goals')
   const action = useAction()
   const declared = workflows.value?.workflows.find((each) => each.name === workflow)?.inputs ?? []
   const send = (event: Event): void => {
     event.preventDefault()
     void action.run(async () => {
-      const faults = faultsOf(declared, inputs)
+      const faults = [...faultsOf(declared, inputs), ...unlimited(most)]
       if (faults.length) throw new ApiError(0, 'inputs', faults.join(' '))
-      const budget = { ...(most.tokens ? { tokens: Number(most.tokens) } : {}), ...(most.usd ? { usd: Number(most.usd) } : {}) }
+      const budget = { ...(most.tokens.trim() ? { tokens: Number(most.tokens) } : {}), ...(most.usd.trim() ? { usd: Number(most.usd) } : {}) }
       const body = { text, verify: `${kind}:${spec}`, workflow: workflow || null, inputs, max_iterations: Number(most.iterations), budget: Object.keys(budget).length ? budget : null, timeout: most.timeout || null }
       const { goal } = await post<{ goal: Goal }>('/api/goals', body)
       go(`/goals/${part(goal.id)}`)

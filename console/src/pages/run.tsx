@@ -137,7 +137,7 @@ function Steps({ view, chosen }: { view: RunAnswer; chosen: string | null }): JS
       </>
     )
   return (
-    <div class={`halves ${chosen && !asked ? 'wanted' : ''}`}>
+    <div class={`halves ${asked ? 'asked' : chosen ? 'wanted' : ''}`}>
       <div>
         {asked && !chosen ? <p class="card warning">This run has no step <span class="mono">{plain(shortened(asked, 100))}</span>. These are its steps:</p> : null}
         {isFlat ? <TaskCards view={view} steps={steps} chosen={chosen} /> : (

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { plain } from '../markdown'
-import { Cell, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
+import { Cell, Empty, Failure, Field, List, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
 import type { RunRow } from '../types'
@@ -82,7 +82,7 @@ function Before(): JSX.Element {
   return (
     <>
       <h2>Lately</h2>
-      <Loaded from={runs}>{(rows) => (rows.length ? <List label="Lately" columns={[{ name: 'What' }, { name: 'State' }, { name: 'Started' }]}>{rows.map((run) => <tr key={run.run_id} role="row"><Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{plain(shortened(run.about || run.workflow, 90))}</a> <span class="chip">{run.workflow}</span></Cell><Cell is="nowrap"><State status={run.status} of="run" /></Cell><Cell name="Started" is="nowrap"><When at={run.started_at} /></Cell></tr>)}</List> : <p class="quiet">None yet. A task is a run like any other: it is kept, and can be looked at and retried.</p>)}</Loaded>
+      <Loaded from={runs}>{(rows) => (rows.length ? <List label="Lately" columns={[{ name: 'What' }, { name: 'State' }, { name: 'Started' }]}>{rows.map((run) => <tr key={run.run_id} role="row"><Cell is="title"><a href={`/runs/${part(run.run_id)}`}>{plain(shortened(run.about || run.workflow, 90))}</a> <span class="chip">{run.workflow}</span></Cell><Cell is="nowrap"><State status={run.status} of="run" /></Cell><Cell name="Started" is="nowrap"><When at={run.started_at} /></Cell></tr>)}</List> : <Empty what="No task has run yet. A task is a run like any other: it is kept, and can be looked at and retried." command={'stretto task worker "Say hello"'} />)}</Loaded>
     </>
   )
 }

@@ -232,7 +232,7 @@ function Part({ view, step, of }: { view: RunAnswer; step: string; of: StepPart 
         <summary><span class="bar between"><span class="mono">{of.part || 'the whole step'}</span><State status={of.status} /></span></summary>
         {isOpen ? <PartDetail view={view} step={step} piece={of.part} /> : null}
       </details>
-      {isOpen ? null : <p class="small says">{plain(glance(of.error ?? of.says, 160))}</p>}
+      {isOpen ? null : <p class="small says">{plain(of.error === null ? glance(of.says, 160) : shortened(oneLine(of.error), 160))}</p>}
       <p class="small quiet">{[of.agent, took(of), of.usage.output_tokens ? tokens(of.usage) : '', of.attempts > 1 ? `${of.attempts} attempts` : ''].filter(Boolean).join(' · ')}</p>
     </li>
   )

@@ -75,7 +75,7 @@ function Row({ run, step, isChosen }: { run: string; step: StepRow; isChosen: bo
         <td class="num nowrap">{duration(step.duration_seconds)}</td>
         <td class="num">{spent ? spent.toLocaleString('en') : ''}</td>
       </tr>
-      {step.why || notes ? <tr class="why"><td colSpan={5} class="small quiet">{[plain(shortened(oneLine(step.why), LONGEST)), notes].filter(Boolean).join(' · ')}<Until at={step.whyAt} /></td></tr> : null}
+      {step.why || notes ? <tr class="why"><td colSpan={5} class="small quiet">{plain(shortened(oneLine(step.why), LONGEST))}<Until at={step.whyAt} />{step.why && notes ? ' · ' : ''}{notes}</td></tr> : null}
     </tbody>
   )
 }
@@ -104,14 +104,15 @@ function titlesOf(view: RunAnswer): Map<string, string> {
 function Task({ view, step, title, isChosen }: { view: RunAnswer; step: StepRow; title: string; isChosen: boolean }): JSX.Element {
   const action = useAction()
   const isOver = view.ended_at !== null
-  const says = step.why || (typeof step.output === 'string' ? step.output : step.output === null ? '' : JSON.stringify(step.output))
+  const output = typeof step.output === 'string' ? step.output : step.output === null ? '' : JSON.stringify(step.output)
+  const says = step.why ? shortened(oneLine(step.why), LONGEST) : glance(output, LONGEST) // what is no Markdown keeps its marks
   return (
     <li class={`task ${toneOf(step.status)}`} aria-current={isChosen ? 'true' : undefined}>
       <div class="bar between">
         <a href={`/runs/${part(view.run_id)}?step=${part(step.id)}`}>{plain(title)}</a>
         <State status={step.status} />
       </div>
-      {says ? <p class="small says">{plain(glance(says, LONGEST))}<Until at={step.whyAt} /></p> : null}
+      {says ? <p class="small says">{plain(says)}<Until at={step.whyAt} /></p> : null}
       <div class="bar between small quiet">
         <span>{[step.agent, duration(step.duration_seconds), step.usage.output_tokens ? tokens(step.usage) : '', step.attempts > 1 ? `${step.attempts} attempts` : '', step.warnings.length ? count(step.warnings.length, 'warning') : ''].filter(Boolean).join(' · ')}</span>
         {isOver && step.status !== 'succeeded' ? <button class="tight" disabled={action.isBusy} aria-label={`Retry ${title}`} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step.id }))}>Retry</button> : null}

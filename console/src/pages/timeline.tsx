@@ -7,6 +7,7 @@ import { duration, moment, toneOf } from '../words'
 
 const ROUND = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400]
 const TICKS = 6
+const LAST_LABEL = 0.92 // of the axis: a label further right would run into the next column
 
 export function Timeline({ view }: { view: RunAnswer }): JSX.Element {
   const isOver = view.ended_at !== null
@@ -27,7 +28,7 @@ export function Timeline({ view }: { view: RunAnswer }): JSX.Element {
           <thead>
             <tr>
               <th>Step</th>
-              <th class="axis"><div>{ticks.map((tick) => <span key={tick} style={{ left: `${(100 * tick) / seconds}%` }}>{tick ? duration(tick).replace('.0 s', ' s') : '0'}</span>)}</div></th>
+              <th class="axis"><div>{ticks.filter((tick) => tick / seconds < LAST_LABEL).map((tick) => <span key={tick} style={{ left: `${(100 * tick) / seconds}%` }}>{tick ? duration(tick).replace('.0 s', ' s') : '0'}</span>)}</div></th>
               <th class="num">Took</th>
             </tr>
           </thead>

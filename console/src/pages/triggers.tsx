@@ -5,7 +5,7 @@ import { ApiError, get, part, post, put, remove } from '../api'
 import { faultsOf, InputForm } from '../inputs'
 import { plain } from '../markdown'
 import { announce, Dialog, Empty, Failure, Field, Loaded, State, Title, Told, useAction, When } from '../parts'
-import { useResource } from '../resource'
+import { ON_RETURN, useResource } from '../resource'
 import { go, query } from '../router'
 import type { WorkflowInput, WorkflowRow } from '../types'
 import { clock, shortened, shortId } from '../words'
@@ -46,10 +46,14 @@ const KINDS: Record<Kind, [string, string]> = {
 }
 const OVERLAP: Record<string, string> = { skip: 'skip it', queue: 'wait for it', 'cancel-previous': 'cancel the last run', allow: 'run side by side' }
 const MISSED: Record<string, string> = { once: 'run the last of them', all: 'run them all, up to 24', skip: 'run none' }
+const LOOK_MS = 200 // at what became of a fire
+const MOST_LOOKS = 50
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export function Triggers(): JSX.Element {
   const all = useResource(() => get<{ schedules: Trigger[] }>('/api/schedules'), 'schedules', '*')
+  const workflows = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'workflows', ON_RETURN)
+  const isGone = (name: string): boolean => workflows.value !== undefined && !workflows.value.workflows.some((each) => each.name === name)
   const [asked, setAsked] = useState<Trigger | 'new' | undefined>(query.value.has('for') ? 'new' : undefined)
   const [secret, setSecret] = useState<{ name: string; hook: string; secret: string }>()
   const done = (made?: { name: string; hook: string; secret: string }): void => {
@@ -65,20 +69,20 @@ export function Triggers(): JSX.Element {
       {asked ? <Edit key={asked === 'new' ? '' : asked.name} before={asked === 'new' ? undefined : asked} done={done} /> : null}
       {secret ? <Secret made={secret} close={() => setSecret(undefined)} /> : null}
       <Loaded from={all}>
-        {({ schedules }) => schedules.length ? <>{schedules.map((each) => <One key={each.name} trigger={each} reload={all.reload} edit={() => setAsked(each)} told={setSecret} />)}</> : asked ? null : <Empty what="Nothing starts by itself here." action={<button onClick={() => setAsked('new')}>Make the first one</button>} command='stretto schedule add nightly research-and-brief --cron "0 6 * * *" -i topic=tea' />}
+        {({ schedules }) => schedules.length ? <>{schedules.map((each) => <One key={each.name} trigger={each} isGone={isGone(each.workflow)} reload={all.reload} edit={() => setAsked(each)} told={setSecret} />)}</> : asked ? null : <Empty what="Nothing starts by itself here." action={<button onClick={() => setAsked('new')}>Make the first one</button>} command='stretto schedule add nightly research-and-brief --cron "0 6 * * *" -i topic=tea' />}
       </Loaded>
     </>
   )
 }
 
-function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => Promise<void>; edit: () => void; told: (made: { name: string; hook: string; secret: string }) => void }): JSX.Element {
+function One({ trigger, isGone, reload, edit, told }: { trigger: Trigger; isGone: boolean; reload: () => Promise<void>; edit: () => void; told: (made: { name: string; hook: string; secret: string }) => void }): JSX.Element {
   const path = `/api/schedules/${part(trigger.name)}`
   const action = useAction()
   const [asked, setAsked] = useState<'delete' | 'secret' | null>(null)
   const next = useResource(() => (trigger.kind === 'schedule' ? get<{ next: string[] }>(`${path}/next?count=3`) : Promise.resolve({ next: [] })), `${trigger.name} ${trigger.next_at}`)
   const fires = useResource(() => get<{ fires: Fire[] }>(`${path}?limit=5`), trigger.name, '*')
   const act = (verb: string): void => void action.run(async () => { await post(`${path}/${verb}`); announce(`${trigger.name}: ${verb}`); await reload() })
-  const runNow = (): void => void action.run(async () => go(`/runs/${part((await post<{ run_id: string }>(`${path}/run-now`)).run_id)}`))
+  const runNow = (): void => void action.run(async () => go(`/runs/${part(await started(path).finally(fires.reload))}`))
   const rotate = (): void => void action.run(async () => { const { secret } = await post<{ secret: string }>(`/api/hooks/${part(trigger.name)}/rotate`); setAsked(null); told({ name: trigger.name, hook: trigger.hook ?? '', secret }) })
   const given = Object.entries(trigger.inputs)
   return (
@@ -86,7 +90,7 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
       <div class="bar between">
         <h2 class="first">{plain(trigger.name)} {trigger.paused ? <span class="state warn small" data-mark="‖">paused</span> : null}</h2>
         <span class="bar snug">
-          {trigger.kind === 'schedule' ? <button disabled={action.isBusy} onClick={runNow}>Run now</button> : null}
+          {trigger.kind === 'folder' ? null : <button disabled={action.isBusy} onClick={runNow}>Run now</button>}
           {trigger.paused ? <button disabled={action.isBusy} onClick={() => act('resume')}>Go on</button> : <button disabled={action.isBusy} onClick={() => act('pause')}>Pause</button>}
           {trigger.kind === 'webhook' ? <button disabled={action.isBusy} onClick={() => setAsked('secret')}>New secret …</button> : null}
           <button onClick={edit}>Edit</button>
@@ -94,6 +98,7 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
         </span>
       </div>
       <p>Starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {plain(sentence(trigger))}.{given.length ? <span class="quiet small"> With {plain(shortened(given.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', '), 400))}.</span> : null}</p>
+      {isGone ? <p><span class="state bad" data-mark="✗">There is no workflow {plain(trigger.workflow)} any more: it starts nothing before you choose another one or make it anew.</span></p> : null}
       {trigger.kind === 'webhook' ? <p class="small">Address <code>{`${location.origin}/hooks/${trigger.hook ?? ''}`}</code></p> : null}
       {next.value?.next.length ? <Times at={next.value.next} zone={trigger.zone ?? 'UTC'} /> : null}
       {fires.value?.fires.length ? <details><summary class="small">Fired last</summary><ul class="plain small">{fires.value.fires.map((fire) => <li key={fire.run_id}><State status={fire.status} /> <a class="mono" href={`/runs/${part(fire.run_id)}`} title={fire.run_id}>{shortId(fire.run_id)}</a> <When at={fire.due_at} />{fire.why ? <span class="quiet"> · {plain(fire.why)}</span> : null}</li>)}</ul></details> : null}
@@ -112,6 +117,18 @@ function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => 
       ) : null}
     </section>
   )
+}
+
+// Its run begins within a second, or the fire says why it could not: what is not there yet is not shown as missing.
+async function started(path: string): Promise<string> {
+  const { run_id } = await post<{ run_id: string }>(`${path}/run-now`)
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    const fire = (await get<{ fires: Fire[] }>(`${path}?limit=20`)).fires.find((each) => each.run_id === run_id)
+    if (fire?.status === 'started') return run_id
+    if (fire && fire.status !== 'queued') throw new ApiError(0, fire.status, fire.why ?? 'It could not start.')
+    await new Promise((done) => setTimeout(done, LOOK_MS))
+  }
+  throw new ApiError(0, 'queued', 'It is on record, and has not begun yet.', { hint: 'It begins as soon as the server comes to it, and is listed here then.' })
 }
 
 function Times({ at, zone }: { at: string[]; zone: string }): JSX.Element {

@@ -14,6 +14,7 @@ import { go, query } from '../router'
 import type { Outline, Problem, RunRow, Saved, WorkflowRow } from '../types'
 import { clock, count, duration, moment, shortened } from '../words'
 
+const FEW = 5 // runs, beside what else there is to see
 const LATELY = 200 // runs that are looked through for the last one of each workflow
 const NEW = { name: '', done: async (): Promise<void> => undefined }
 
@@ -135,7 +136,7 @@ function Overview({ saved }: { saved: Saved }): JSX.Element {
         <h2 class="first">Steps</h2>
         {steps.length ? <Graph steps={steps} href={() => `/workflows/${part(saved.workflow.name)}?tab=edit`} /> : <p class="quiet">There is no step that could be read.</p>}
         <h2>Last runs</h2>
-        <LastRuns name={saved.workflow.name} most={5} />
+        <LastRuns name={saved.workflow.name} most={FEW} />
         <h2>Starts by itself</h2>
         <StartedBy name={saved.workflow.name} />
       </div>
@@ -306,7 +307,7 @@ function LastRuns({ name, most }: { name: string; most: number }): JSX.Element {
           </List>
           {next ? <p><a href={`/runs?workflow=${part(name)}`}>All its runs</a></p> : null}
           </>
-        ) : <p class="quiet">It has not run yet.</p>}
+        ) : most > FEW ? <Empty what="It has not run yet. Each of its runs will be listed here, with what it was given and how it ended." action={<a class="button" href={`/workflows/${part(name)}`}>Run it</a>} command={`stretto run ${name}`} /> : <p class="quiet">It has not run yet.</p>}
     </Loaded>
   )
 }

@@ -1,0 +1,1 @@
+import{a as e,i as t,u as n}from"./difference-DKOcvn-7.js";import{n as r,t as i}from"./codemirror-CCgasf8h.js";function a({text:a,problems:o}){let s=e(null);return n(()=>{let e=i(s.current,new r(a).shown);return e.show(o.filter(e=>!/^RCP9/.test(e.code)),o.filter(e=>/^RCP9/.test(e.code))),()=>e.destroy()},[a]),t(`div`,{ref:s,class:`editor`})}export{a as default};
