@@ -63,7 +63,7 @@ class Changes {
   private watchers = new Map<string, Set<Watcher>>()
   private hearers = new Map<string, Set<Hearer>>()
   private channel: BroadcastChannel | undefined
-  private readonly tab = crypto.randomUUID()
+  private tab = ''
   private readonly own = new Map<string, Followed>() // what this tab follows
   private readonly others = new Map<string, Followed[]>() // what each other tab follows
   private cursor = 0
@@ -94,6 +94,7 @@ class Changes {
   }
 
   start(): void {
+    this.tab = crypto.randomUUID()
     this.channel = new BroadcastChannel('stretto')
     this.channel.onmessage = ({ data }) => this.hear(data as Said)
     this.channel.postMessage('who leads?') // a tab that comes later learns at once how the stream stands

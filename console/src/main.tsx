@@ -180,8 +180,12 @@ function LoggedOut(): JSX.Element {
 function Freshness(): JSX.Element {
   useNow(1000)
   const now = Date.now() // by the clock that has noted both
+  // A stream that is refused looks like one that is lost: whether anybody is logged in is asked for.
+  useEffect(() => {
+    if (connection.value === 'lost') void get('/api/session').catch(() => undefined)
+  }, [connection.value])
   const isStale = connection.value === 'lost' || (connection.value === 'live' && now - lastHeard.value > QUIET_MS)
-  const word = isStale ? 'connection lost, trying again' : { connecting: 'connecting …', live: 'live', lost: '' }[connection.value]
+  const word = isLoggedOut.value ? 'logged out' : isStale ? 'connection lost, trying again' : { connecting: 'connecting …', live: 'live', lost: '' }[connection.value]
   return (
     <p class="freshness small">
       <span class={`state ${isStale ? 'bad' : connection.value === 'live' ? 'good' : 'idle'}`} data-mark="●">{word}</span>
@@ -213,7 +217,21 @@ function keepFocus(app: HTMLElement): void {
   new MutationObserver(look).observe(app, { subtree: true, childList: true, attributeFilter: ['disabled'] })
 }
 
-listen()
-changes.start()
-keepFocus(document.getElementById('app')!)
-render(<Shell />, document.getElementById('app')!)
+// A browser gives the locks by which tabs share a stream, and the clipboard, to addresses that it trusts alone.
+function Untrusted(): JSX.Element {
+  return (
+    <main>
+      <h1>The console needs a safe address</h1>
+      <p>This page was loaded over plain HTTP from another machine or by another name, and the browser withholds from such pages what the console is made with. What is shown and typed could be read on the way, too.</p>
+      <p>Open it at <code>https://</code> through a proxy, or at <code>http://localhost:{location.port}</code>: from another machine <code>ssh -L {location.port}:127.0.0.1:{location.port} {location.hostname}</code> brings it there.</p>
+    </main>
+  )
+}
+
+const app = document.getElementById('app')!
+if (isSecureContext) {
+  listen()
+  changes.start()
+  keepFocus(app)
+}
+render(isSecureContext ? <Shell /> : <Untrusted />, app)

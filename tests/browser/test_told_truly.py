@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from browser.conftest import SLOW, Site, faults, opened_site
-from browser.test_going_wrong import refused
+from browser.conftest import CHROMIUM, FLAGS, SLOW, Site, faults, opened_site
+from browser.test_going_wrong import end_session, log_in, refused
 from browser.test_quality import come_to, posted
 from browser.test_run_page import ended_run, model_site
+from stretto.server.process import ServeOptions
 from stretto.testing.openai_script import Asked, Said, Status, ToolCall
+from support.served import served
 
 QUICK = "default: {reply: 'An answer.', tokens: 5}\n"
 PATIENCE = 60_000
@@ -236,3 +238,45 @@ def test_a_phone_shows_moments_apart_the_whole_search_and_the_step_that_was_aske
         page.wait_for_function(
             "() => Math.abs(document.querySelector('.detail').getBoundingClientRect().top) < 40"
         )
+
+
+def test_who_is_logged_out_elsewhere_is_asked_who_they_are_before_they_do_anything(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        page, other = site.page("/runs"), site.page("/settings")
+        expect(page.locator(".freshness .state")).to_have_text("live")
+        end_session(other)
+        ended_run(site, "slow")  # of which the stream cannot tell any more
+        expect(page.get_by_role("dialog", name="You are logged out")).to_be_visible()
+        expect(page.locator(".freshness .state")).to_have_text("logged out")
+        log_in(page, site.served.token)
+        expect(page.locator(".freshness .state")).to_have_text("live")
+        expect(page.get_by_role("link", name="slow", exact=True)).to_be_visible()
+
+
+def test_a_page_that_came_over_plain_http_says_what_to_open_instead(
+    browser: Browser, tmp_path: Path
+) -> None:
+    flags = [*FLAGS, "--host-resolver-rules=MAP stretto.test 127.0.0.1"]
+    options = ServeOptions("127.0.0.1", 0, hosts=("stretto.test",))
+    with served(tmp_path, {"slow": SLOW}, {}, options) as at:
+        stranger = browser.browser_type.launch(executable_path=CHROMIUM, args=flags)
+        page = stranger.new_page()
+        page.goto(at.url.replace("127.0.0.1", "stretto.test") + "/runs")
+        log_in(page, at.token)
+        expect(page.get_by_role("heading", name="The console needs a safe address")).to_be_visible()
+        assert faults(page) == []
+        stranger.close()
+
+
+def test_a_retry_from_the_step_that_failed_is_at_hand_without_choosing_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    script = "default: x\nreplies: {second: {fail: 'no such word'}}\n"
+    with opened_site(browser, tmp_path, script) as site:
+        run = ended_run(site, "slow")
+        page = site.page(f"/runs/{run}?tab=timeline")
+        page.get_by_text("Retry ▾").click()
+        page.get_by_role("button", name="From second on").click()
+        page.wait_for_url(lambda url: "/runs/" in url and run not in url)

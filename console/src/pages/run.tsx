@@ -73,7 +73,7 @@ function Header({ view, chosen, reload }: { view: RunAnswer; chosen: string | nu
       <p class="crumbs"><a href="/runs">Runs</a> / <span class="mono">{view.run_id}</span></p>
       <div class="bar between top">
         <Title page={`${view.status} · ${view.workflow}`}><a href={`/workflows/${part(view.workflow)}`}>{view.workflow}</a> <State status={view.status} of="run" /></Title>
-        <RunActions view={view} isRunning={isRunning} reload={reload} />
+        <RunActions view={view} chosen={chosen} isRunning={isRunning} reload={reload} />
       </div>
       <Standing view={view} chosen={chosen} />
       <Facts

@@ -3,15 +3,14 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { part, post } from '../api'
 import { announce, Dialog, Failure, Field, Menu, useAction } from '../parts'
-import { go, query } from '../router'
+import { go } from '../router'
 import type { RunAnswer } from '../types'
 
 type Asked = 'cancel' | 'retry' | 'fork' | null
 
-export function RunActions({ view, isRunning, reload }: { view: RunAnswer; isRunning: boolean; reload: () => Promise<void> }): JSX.Element {
+export function RunActions({ view, chosen, isRunning, reload }: { view: RunAnswer; chosen: string | null; isRunning: boolean; reload: () => Promise<void> }): JSX.Element {
   const action = useAction()
   const [asked, setAsked] = useState<Asked>(null)
-  const step = query.value.get('step')
   const path = `/api/runs/${part(view.run_id)}`
   const again = (body: unknown): void => void action.run(() => follow(path, 'retry', body))
   return (
@@ -21,7 +20,7 @@ export function RunActions({ view, isRunning, reload }: { view: RunAnswer; isRun
         {isRunning ? <button class="bad" disabled={action.isBusy} onClick={() => setAsked('cancel')}>Cancel</button> : (
           <Menu label="Retry">
             <button disabled={action.isBusy || view.status === 'complete'} onClick={() => again({})}>What did not succeed</button>
-            {step ? <button disabled={action.isBusy} onClick={() => again({ from_step: step })}>From {step} on</button> : null}
+            {chosen ? <button disabled={action.isBusy} onClick={() => again({ from_step: chosen })}>From {chosen} on</button> : null}
             <button disabled={action.isBusy} onClick={() => setAsked('retry')}>With other inputs …</button>
           </Menu>
         )}
@@ -29,7 +28,7 @@ export function RunActions({ view, isRunning, reload }: { view: RunAnswer; isRun
       </div>
       {action.error ? <Failure error={action.error} /> : null}
       {asked === 'cancel' ? <Cancel path={path} close={() => setAsked(null)} done={reload} /> : null}
-      {asked === 'fork' || asked === 'retry' ? <Again view={view} verb={asked} first={step ?? view.plan[0]?.id ?? ''} close={() => setAsked(null)} /> : null}
+      {asked === 'fork' || asked === 'retry' ? <Again view={view} verb={asked} first={chosen ?? view.plan[0]?.id ?? ''} close={() => setAsked(null)} /> : null}
     </div>
   )
 }
