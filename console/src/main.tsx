@@ -180,9 +180,9 @@ function LoggedOut(): JSX.Element {
 function Freshness(): JSX.Element {
   useNow(1000)
   const now = Date.now() // by the clock that has noted both
-  // A stream that is refused looks like one that is lost: whether anybody is logged in is asked for.
+  // A stream that is refused looks like one that is lost, and one that is there again tells of a login in another tab.
   useEffect(() => {
-    if (connection.value === 'lost') void get('/api/session').catch(() => undefined)
+    if (connection.value === 'lost' || isLoggedOut.value) void get('/api/session').catch(() => undefined)
   }, [connection.value])
   const isStale = connection.value === 'lost' || (connection.value === 'live' && now - lastHeard.value > QUIET_MS)
   const word = isLoggedOut.value ? 'logged out' : isStale ? 'connection lost, trying again' : { connecting: 'connecting …', live: 'live', lost: '' }[connection.value]

@@ -280,3 +280,27 @@ def test_a_retry_from_the_step_that_failed_is_at_hand_without_choosing_it(
         page.get_by_text("Retry ▾").click()
         page.get_by_role("button", name="From second on").click()
         page.wait_for_url(lambda url: "/runs/" in url and run not in url)
+
+
+def test_what_somebody_types_at_a_gate_stays_when_another_tab_decides(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        run = site.start("gated", topic="tea")
+        one, two = site.page("/approvals"), site.page("/approvals")
+        typing = two.get_by_label("Reason")
+        expect(typing).to_be_visible(timeout=PATIENCE)
+        typing.press_sequentially("It names nobody")
+        one.get_by_role("button", name="Approve", exact=True).click()
+        expect(one.locator("section.asking")).to_have_count(0, timeout=PATIENCE)
+        said = two.locator("section.asking")
+        expect(said).to_contain_text("It was decided elsewhere", timeout=PATIENCE)
+        expect(typing).to_have_value("It names nobody")
+        expect(typing).to_be_focused()
+        expect(said.get_by_role("link", name="See its run")).to_have_attribute(
+            "href", f"/runs/{run}?step=publish"
+        )
+        assert faults(two) == []
+        said.get_by_role("button", name="Close this").click()
+        expect(two.get_by_text("Nothing waits now.")).to_be_visible()
+        assert site.errors == []

@@ -1,6 +1,6 @@
 // What waits for a person: what would run and on what grounds; approve, edit and approve, reject with a reason.
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, get, part, post } from '../api'
 import { plain, Raw, Value } from '../markdown'
 import { announce, Empty, Facts, Failure, Field, Loaded, Title, Told, Until, useAction, When } from '../parts'
@@ -11,19 +11,27 @@ import { clock, count, shortened, shortId } from '../words'
 // Each stays as it was when it came: an answer to one must not move what is typed into the others.
 export function Approvals(): JSX.Element {
   const waiting = useResource(() => get<{ approvals: Gate[] }>('/api/approvals'), 'approvals', '*')
+  const typed = useRef(new Map<string, Gate>()) // where somebody has typed: it is kept when another one decides
+  const [, forget] = useState(0)
   return (
     <>
       <Title page="Approvals">Approvals</Title>
       <Loaded from={waiting}>
-        {({ approvals }) =>
-          approvals.length ? (
+        {({ approvals }) => {
+          const open = new Set(approvals.map(keyOf))
+          const gone = [...typed.current.values()].filter((gate) => !open.has(keyOf(gate)))
+          const shown = [...approvals, ...gone].sort((a, b) => (a.asked_at ?? '').localeCompare(b.asked_at ?? '')) // each stays where it is
+          const close = (key: string): void => (typed.current.delete(key), forget((times) => times + 1))
+          const note = (gate: Gate, isTyped: boolean): void => void (isTyped ? typed.current.set(keyOf(gate), gate) : typed.current.delete(keyOf(gate)))
+          return shown.length ? (
             <>
               <p class="quiet">{count(approvals.length, 'decision')} to make, the one that waits longest first. Nothing is done at a step before you decide.</p>
-              {approvals.map((gate) => <GateCard key={keyOf(gate)} gate={gate} isAlone />)}
+              {shown.map((gate) => <GateCard key={keyOf(gate)} gate={gate} isAlone typed={(isTyped) => note(gate, isTyped)} gone={open.has(keyOf(gate)) ? undefined : () => close(keyOf(gate))} />)}
             </>
           ) : (
             <Empty what="A step with a gate, or a writer in the permission mode ask, waits here until a person decides. Nothing waits now." action={<a class="button" href="/runs">See the runs</a>} command="stretto approve RUN STEP" />
-          )}
+          )
+        }}
       </Loaded>
     </>
   )
@@ -46,15 +54,18 @@ const ABOUT: Record<string, string> = {
 }
 
 // `isAlone`: not within the card of its step, which says where it belongs.
-export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolean; done?: () => Promise<void> }): JSX.Element {
+// `typed`: told whether anything is typed; `gone`: it was decided elsewhere meanwhile, and is forgotten by this.
+export function GateCard({ gate, isAlone, done, typed, gone }: { gate: Gate; isAlone?: boolean; done?: () => Promise<void>; typed?: (isTyped: boolean) => void; gone?: (() => void) | undefined }): JSX.Element {
   const action = useAction()
   const [reason, setReason] = useState('')
   const first = gate.parts[0]?.prompt ?? ''
   const [edited, setEdited] = useState<string | null>(null)
+  useEffect(() => typed?.(reason !== '' || (edited !== null && edited !== first)), [reason, edited])
   const path = `/api/runs/${part(gate.run_id)}/steps/${gate.step.split('/').map(part).join('/')}`
   const decide = (what: string, body: Record<string, unknown>): void => {
     void action.run(async () => {
-      await post(`${path}/${what}`, { reason, ...body })
+      typed?.(false) // its own decision is nobody else's
+      await post(`${path}/${what}`, { reason, ...body }).catch((error: unknown) => (typed?.(true), Promise.reject(error)))
       announce(`${gate.step}: ${what === 'reject' ? 'rejected' : 'approved'}.`)
       await done?.()
     })
@@ -72,11 +83,12 @@ export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolea
       {gate.about === 'merge' ? <p><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>See what it changed</a></p> : null}
       {isAlone ? null : <Grounds of={gate} />}
       <Field label="Reason" note="optional, shown in the report">{(id) => <input id={id} class="wide" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
-      <p class="bar">
+      {gone ? <div class="card warning"><Told says={`${gate.step} was decided elsewhere.`} /><p><strong>It was decided elsewhere</strong>, or its run has gone on without it. What you typed is still here. <a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>See its run</a></p><p class="bar"><button type="button" onClick={gone}>Close this</button></p></div> : null}
+      {gone ? null : <p class="bar">
         {edited === null ? <button class="main" disabled={action.isBusy} onClick={() => decide('approve', { key: gate.key })}>Approve</button> : <button class="main" disabled={action.isBusy || !edited.trim()} onClick={() => decide('edit', { key: gate.key, prompt: edited })}>Approve with this prompt</button>}
         {gate.parts.length === 1 && first ? <button onClick={() => setEdited(edited === null ? first : null)}>{edited === null ? 'Edit the prompt' : 'Keep the prompt as it was'}</button> : null}
         <button class="bad" disabled={action.isBusy} onClick={() => decide('reject', { key: gate.key })}>Reject</button>
-      </p>
+      </p>}
       {action.error ? <Decided error={action.error} /> : null}
       </div>
       {isAlone && gate.grounds.length ? <Grounds of={gate} isOpen /> : null}
