@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import stretto
-from support.api import BRIEF, Open
+from support.api import BRIEF, Open, Scripted
 
 ONE = "name: one\nsteps: [{id: a, subagent: stubborn, prompt: go}]\n"
 PACKAGE = """
@@ -350,3 +350,18 @@ asyncio.run(main())
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout == "the current folder does not exist any more\n()\n"
+
+
+def test_a_relative_home_and_folder_are_those_of_where_the_stretto_was_made(
+    tmp_path: Path, project: Path, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        monkeypatch.chdir(tmp_path)
+        w = stretto.Stretto("project", home="home", model=scripted())
+        monkeypatch.chdir(project)
+        async with w:
+            run = await w.start("name: a\nsteps: [{id: a, subagent: writer, prompt: Go.}]\n")
+            assert await run.wait() == "complete"
+        assert (tmp_path / "home" / "runs.db").is_file()
+
+    asyncio.run(main())

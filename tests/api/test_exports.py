@@ -221,3 +221,10 @@ def test_the_blocking_run_has_every_option_of_a_stretto_and_of_its_start() -> No
     assert options(stretto.run) == options(stretto.Stretto) | options(stretto.Stretto.start) - {
         "self"
     }
+
+
+def test_no_value_shows_the_name_of_a_private_module(tmp_path: Path) -> None:
+    w = stretto.Stretto(tmp_path, home=tmp_path)
+    shown = [repr(each) for each in (w, w.goals, w.playbooks, w.workflows, w.triggers, w.open("x"))]
+    assert shown[0] == f"<stretto.Stretto of {tmp_path}>"
+    assert [each for each in shown if not re.match(r"<stretto\.[A-Z]\w*[ >]", each)] == []

@@ -339,6 +339,26 @@ def test_a_function_can_write_and_remove_what_its_step_may(
     asyncio.run(main())
 
 
+def test_a_function_works_in_the_workspace_whatever_model_is_named(
+    open_stretto: Open, project: Path
+) -> None:
+    (project / "left.txt").write_text("x")
+
+    def copy(context: stretto.AgentContext) -> str:
+        assert context.workspace is not None
+        (context.workspace / "right.txt").write_text((context.workspace / "left.txt").read_text())
+        return "done"
+
+    async def main() -> None:
+        recipe = WRITING % "subagent: copy, prompt: x"
+        async with open_stretto(agents={"copy": copy}) as w:  # with a scripted model
+            report = await (await w.start(recipe)).report()
+        assert (report.status, report.steps["a"].output) == ("complete", "done")
+        assert (project / "right.txt").read_text() == "x"
+
+    asyncio.run(main())
+
+
 class _Alarm(BaseException):
     pass
 

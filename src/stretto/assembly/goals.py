@@ -158,6 +158,9 @@ class Goals:
         self._engine = engine
         self._run_access = run_access
 
+    def __repr__(self) -> str:
+        return "<stretto.Goals>"
+
     async def set(
         self,
         text: str,

@@ -78,6 +78,9 @@ class Playbooks:
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
 
+    def __repr__(self) -> str:
+        return "<stretto.Playbooks>"
+
     async def list(self) -> "tuple[Playbook, ...]":
         """All that count here, by name; one that cannot be used has a `fault`. `confidence` is what
         is left of it today."""

@@ -39,7 +39,7 @@ from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.registry.folders import Folder, Stamp, once, stamp
 from stretto.text.short import did_you_mean, kind_of, listed
 from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
-from stretto.vocabulary.models import ModelSelection
+from stretto.vocabulary.models import ModelSelection, is_function
 from stretto.vocabulary.names import COMMAND_AGENT, AgentId, tool_name
 
 if TYPE_CHECKING:
@@ -436,11 +436,13 @@ class Project:
         return decode_plan(Raw(self.redactor.text(text)))
 
     def workspace(self, model: str | None, plan: "Plan") -> str:
-        """The folder that a run works on. A scripted model touches nothing, so it needs none; a
-        command runs whatever model is named."""
+        """The folder that a run works on. A scripted model touches nothing, so it needs none;
+        commands and functions run whatever model is named."""
         is_scripted = model is not None and model.startswith(SCRIPTED)
-        needs_none = is_scripted and COMMAND_AGENT not in plan.agents
-        return "" if needs_none else str(self.settings.project)
+        runs_code = COMMAND_AGENT in plan.agents or any(
+            is_function(agent.model) for agent in plan.agents.values()
+        )
+        return str(self.settings.project) if runs_code or not is_scripted else ""
 
     def prepare(
         self,

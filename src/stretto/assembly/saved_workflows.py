@@ -31,6 +31,9 @@ class SavedWorkflows:
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
 
+    def __repr__(self) -> str:
+        return "<stretto.SavedWorkflows>"
+
     async def list(self) -> tuple[ListedWorkflow, ...]:
         """By name, broken ones too."""
         return await asyncio.to_thread(list_workflows, self._engine.project)

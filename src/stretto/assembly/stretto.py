@@ -116,12 +116,15 @@ class Stretto:
         check_flags(trust=trust)
         check_environ(environ)
         check_optional_text(model=model, store=store)
-        place = check_folder(folder)
+        self._folder = check_folder(folder)
         self._tools, self._agents = read_tools(tools), dict(agents or {})
         check_agents(self._agents)
         self._overrides = {"model": model, "permission": check_permission(permission)}
         self._environ = _environment(environ, home, store, trust)
-        self._engine = Engine(_open_project or self._read_project, place, _ports or Ports())
+        self._engine = Engine(_open_project or self._read_project, self._folder, _ports or Ports())
+
+    def __repr__(self) -> str:
+        return f"<stretto.Stretto of {self._folder or 'the current folder'}>"
 
     async def __aenter__(self) -> Self:
         return self

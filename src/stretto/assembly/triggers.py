@@ -78,6 +78,9 @@ class Triggers:
         self._open_run = open_run
         self.wall = wall
 
+    def __repr__(self) -> str:
+        return "<stretto.Triggers>"
+
     async def list(self) -> tuple[Trigger, ...]:
         """By name."""
         return await self._with_store(lambda store: tuple(store.all()))

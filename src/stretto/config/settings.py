@@ -172,7 +172,8 @@ def find_project(start: Path) -> Path:
 def home_of(environ: Mapping[str, str]) -> Path:
     """The user's own folder, which no project can move. Raises InvalidUsage."""
     try:
-        return Path(environ.get("STRETTO_HOME") or "~/.stretto").expanduser()
+        # Absolute: it stays where it is, even if the program goes to another folder.
+        return Path(environ.get("STRETTO_HOME") or "~/.stretto").expanduser().absolute()
     except RuntimeError as error:  # a user without a home
         raise InvalidUsage(f"no home for Stretto is known: {error}", hint=_NAME_HOME) from None
 
