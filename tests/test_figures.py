@@ -57,7 +57,11 @@ def says_what_is_in_it(path: Path) -> bool:
 
 def test_code_refers_to_pages_that_are_here(script: ModuleType):
     # A section of a paper that a reader does not have explains nothing.
-    assert [path for path in script._files() if "§" in path.read_text(encoding="utf-8")] == []
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/**/*.py")]
+    elsewhere = re.compile(r"\b[Ss]eeds? \d{3}")
+    texts = {path: path.read_text(encoding="utf-8") for path in (*script._files(), *pages)}
+    assert [path for path, text in texts.items() if elsewhere.search(text)] == []
+    assert [path for path in script._files() if "§" in texts[path]] == []
 
 
 def glossary() -> list[str]:

@@ -18,7 +18,7 @@ PAINS = [{"problem": 1, "impact": 2, "solution": 3}] * 3
 
 # Every phrasing that code decides: an answer that meets it, and one that does not.
 DECIDED = [
-    # What seed 004 prints.
+    # As the complete recipes of tests/recipes have them.
     ("Output must include company_overview field", {"company_overview": "x"}, {"overview": "x"}),
     ("Output must include key_challenges array", {"key_challenges": []}, {"key_challenges": "x"}),
     ("Must identify exactly 3 pain points", PAINS, PAINS[:2]),

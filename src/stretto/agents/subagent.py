@@ -3,7 +3,7 @@
     request ─→ a model, with tools ─┐
             ─→ or another agent ────┴→ Answer ─→ validation, judge ─→ Success | Failure
 
-A step, a branch, an element of a map, a judge: nothing else calls a model (seed 003).
+A step, a branch, an element of a map, a judge: nothing else calls a model.
 """
 
 import asyncio

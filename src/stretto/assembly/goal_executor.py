@@ -1,4 +1,4 @@
-"""How a goal works and checks: runs by the one road, turns of the lead agent, a judge.
+"""How a goal works and checks: by runs that start as all runs do, turns of the lead agent, a judge.
 
 In: how a goal stands. Out: CheckResult, Effort. `goals.loop` decides what comes next.
 """

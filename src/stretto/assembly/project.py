@@ -453,7 +453,7 @@ class Project:
         budget: Budget = NO_BUDGET,
     ) -> "Plan":
         """The plan exactly as it will run here: with the user's permission and budget, and with
-        the links of its workspace. Raises PermissionDenied (seed 002).
+        the links of its workspace. Raises PermissionDenied.
 
         `workspace`: None for the project's own folder, empty where no step works on files.
         """

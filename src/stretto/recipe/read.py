@@ -30,7 +30,7 @@ SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
 T = TypeVar("T")
 
 # The three ways to write a recipe. They differ in their defaults and in nothing else.
-# Seeds 000 and 001: `name` and `steps` at the root, edges as written.
+# `name` and `steps` at the root, edges as written.
 FLAT = Dialect(
     name="flat",
     agent_key="subagent",
@@ -42,7 +42,7 @@ FLAT = Dialect(
     needs_instruction=True,
     default_agent=None,
 )
-# Seed 004: everything under `workflow:`, steps follow one another.
+# Everything under `workflow:`, steps follow one another.
 WRAPPED = Dialect(
     name="wrapped",
     agent_key="agent",
@@ -54,7 +54,7 @@ WRAPPED = Dialect(
     needs_instruction=False,  # the agent's own prompt says what to do
     default_agent=None,
 )
-# Seed 002: steps carry `task` and are held apart by their sets.
+# Steps carry `task` and are held apart by their sets.
 STRUCTURAL = Dialect(
     name="structural",
     agent_key="agent",

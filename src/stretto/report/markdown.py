@@ -1,4 +1,4 @@
-"""The report as Markdown: seed 004's "Workflow Execution Report"."""
+"""The report as Markdown. In: Report. Out: the "Workflow Execution Report", section by section."""
 
 import re
 from collections.abc import Iterator

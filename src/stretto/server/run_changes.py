@@ -1,8 +1,7 @@
-"""What of a run is otherwise than when somebody last asked. In: the run as it stands. Out: what has changed.
+"""What has changed in a run since a client last asked. In: the run as it stands. Out: the difference.
 
-A page that shows a run of five hundred steps asks several times a second. What it was told before is
-known here by digests alone, for each of the last answers; who asks for one that is forgotten, or that
-another worker gave, is told the whole.
+A page that shows a run of five hundred steps asks several times a second. Only digests of the last
+answers are kept here; a client whose last answer is forgotten, or came from another worker, gets all of it.
 """
 
 import json

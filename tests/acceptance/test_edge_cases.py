@@ -1,4 +1,4 @@
-"""Seed 004's table "Error Handling and Edge Cases", row by row, as users meet it."""
+"""Failures and edge cases of a wrapped recipe, as users meet them at the terminal: one test for each rule."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Seed 004, line by line: its "Execute Phase" and its "Error Handling and Edge Cases"."""
+"""Failures and edge cases of a wrapped recipe, as the scheduler decides them: one test for each rule."""
 
 from pathlib import Path
 
