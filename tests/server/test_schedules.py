@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -151,6 +152,45 @@ def test_a_role_may_do_what_it_may(server: Served) -> None:
     assert (
         json.loads(server.stranger().get("/api/hooks").text)["error"]["kind"] == "unauthenticated"
     )
+
+
+def test_whoever_fires_a_trigger_may_decide_about_its_run(server: Served) -> None:
+    operator, other = server.client_of("olga", "operator"), server.client_of("omar", "operator")
+    body = {"name": "asked", "workflow": "gated", "cron": "@yearly"}
+    assert server.client().post("/api/schedules", json=body).status_code == 201
+    run = operator.post("/api/schedules/asked/run-now").json()["run_id"]
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while operator.get(f"/api/runs/{run}/approvals/act").status_code == 404:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.05)
+    path = f"/api/runs/{run}/steps/act/reject"
+    assert other.post(path, json={}).status_code == 403
+    assert operator.post(path, json={}).status_code == 200
+    assert operator.get(f"/api/runs/{run}").json()["owner"] == "olga"
+
+
+def test_a_trigger_that_lacks_inputs_cannot_be_fired_by_hand(
+    server: Served, hook: tuple[str, str]
+) -> None:
+    before = len(settled_fires(server.client(), "hook"))
+    refused = server.client().post("/api/schedules/hook/run-now")
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (422, "invalid_inputs")
+    assert len(settled_fires(server.client(), "hook")) == before
+
+
+def test_an_author_watches_folders_of_the_project_alone(server: Served, tmp_path: Path) -> None:
+    author, admin = server.client_of("aya", "author"), server.client_of("adi", "admin")
+    (server.folder / "own").mkdir()
+    (server.folder / "out").symlink_to(tmp_path)
+    body = {"name": "seen", "workflow": "greet", "input": "whom"}
+    for folder in (str(tmp_path), "/etc", "..", "out", "\0"):
+        refused = author.post("/api/folders", json={**body, "folder": folder})
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "permission_denied")
+    assert author.post("/api/folders", json={**body, "folder": "own"}).status_code == 201
+    elsewhere = {"folder": str(tmp_path)}
+    assert author.put("/api/schedules/seen", json=elsewhere).status_code == 403
+    assert admin.put("/api/schedules/seen", json=elsewhere).status_code == 200
+    admin.delete("/api/schedules/seen")
 
 
 def test_an_expression_is_said_in_words_with_its_next_fires(server: Served) -> None:

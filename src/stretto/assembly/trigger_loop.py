@@ -255,6 +255,7 @@ class TriggerLoop:
             trigger.workflow,
             {**trigger.inputs, **fire.inputs},
             permission=trigger.permission,
+            owner=fire.owner,
             run_id=RunId(fire.run_id),
             trigger=f"{trigger.kind} {trigger.name}",
             kept=frozenset(fire.inputs),

@@ -257,17 +257,24 @@ class Triggers:
         await self._with_store(lambda store: store.set_secret(name, secret))
         return AddedWebhook(trigger, secret)
 
-    async def fire(self, name: str, *, is_started_here: bool = False) -> TriggerFire:
+    async def fire(
+        self, name: str, *, is_started_here: bool = False, owner: str = ""
+    ) -> TriggerFire:
         """Record that it fires now; `serve` starts its run, here or in another process.
 
-        `is_started_here`: the caller starts the run itself, by the id that the fire has.
+        `is_started_here`: the caller starts the run itself, by the id that the fire has. `owner`: whose
+        the run is. Raises NotFound, and InvalidInputs where the trigger alone does not give all inputs.
         """
         trigger = await self.show(name)
         if trigger.kind == "folder":
             raise InvalidUsage(f"'{name}' fires for files: put one into {trigger.folder}")
+        project = self._engine.project
+        plan, _ = await asyncio.to_thread(project.open_plan, self._recipe(trigger.workflow))
+        project.inputs(plan, trigger.inputs)
         now = self.wall()
         made = new_fire(trigger, f"now:{now:.3f}:{secrets.token_hex(4)}", now, now)
-        made = replace(made, status="started") if is_started_here else made
+        status = "started" if is_started_here else made.status
+        made = replace(made, status=status, owner=owner)
         await self._with_store(lambda store: store.record(name, [made]))
         return made
 

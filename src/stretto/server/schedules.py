@@ -19,7 +19,15 @@ from stretto.server.bodies import (
     StrictBody,
     new_router,
 )
-from stretto.server.service import AUTHOR, IF_WORKFLOWS, OPERATOR, VIEWER, Service, TheService
+from stretto.server.service import (
+    AUTHOR,
+    IF_WORKFLOWS,
+    OPERATOR,
+    VIEWER,
+    Asker,
+    Service,
+    TheService,
+)
 from stretto.triggers.arrivals import MOST_BODY_BYTES
 from stretto.triggers.cron import CronSchedule, in_words, next_fires
 from stretto.triggers.trigger import Trigger, fire_as_json, trigger_as_json
@@ -132,8 +140,9 @@ async def add_schedule(body: ScheduleBody, service: TheService) -> JSONResponse:
 
 
 @router.post("/api/folders", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def add_folder(body: FolderBody, service: TheService) -> JSONResponse:
-    """Run a saved workflow for each file that comes into a folder of the project."""
+async def add_folder(body: FolderBody, service: TheService, asker: Asker) -> JSONResponse:
+    """Run a saved workflow for each file that comes into a folder of the project; an admin names any."""
+    service.check_folder(asker, body.folder)
     given = body.model_dump(exclude={"name", "workflow", "folder"})
     made = await service.stretto.triggers.add_folder(body.name, body.workflow, body.folder, **given)
     return JSONResponse({"ok": True, "schedule": await _row(service, made)}, 201)
@@ -181,8 +190,12 @@ async def show_next(
 
 
 @router.put("/api/schedules/{name}", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def change_schedule(name: str, body: ChangedTrigger, service: TheService) -> JSONResponse:
+async def change_schedule(
+    name: str, body: ChangedTrigger, service: TheService, asker: Asker
+) -> JSONResponse:
     """Set a trigger otherwise. What it has fired, and a webhook's address and secret, stay."""
+    if body.folder is not None:
+        service.check_folder(asker, body.folder)
     given = body.model_dump(exclude_unset=True)
     made = await service.stretto.triggers.change(name, **given)
     return JSONResponse({"ok": True, "schedule": await _row(service, made)})
@@ -218,10 +231,10 @@ async def resume_schedule(name: str, service: TheService) -> JSONResponse:
 @router.post(
     "/api/schedules/{name}/run-now", dependencies=[OPERATOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def run_now(name: str, service: TheService) -> JSONResponse:
-    """Fire now. The run starts within a second; its id is told at once."""
+async def run_now(name: str, service: TheService, asker: Asker) -> JSONResponse:
+    """Fire now, for whoever asks. The run starts within a second; its id is told at once."""
     service.check_serving()
-    fire = await service.stretto.triggers.fire(name)
+    fire = await service.stretto.triggers.fire(name, owner=asker.name)
     return JSONResponse({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)
 
 

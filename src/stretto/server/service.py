@@ -140,15 +140,25 @@ class Service:
             raise PermissionDenied(said, hint="or cli_commands in stretto.yaml allows a command")
         return model
 
+    def check_folder(self, asker: Identity, folder: str) -> None:
+        """Whoever watches a folder is told the names in it. Raises PermissionDenied."""
+        if asker.role < AccessRole.ADMIN and self._in_project(folder) is None:
+            said = f"'{folder[:100]}' is no folder of the project: an admin may watch it"
+            raise PermissionDenied(said)
+
     def _script(self, written: str) -> str:
+        script = self._in_project(written)
+        if script is None:
+            raise PermissionDenied("a scripted model must be a file of the project")
+        return f"{SCRIPTED}{script}"
+
+    def _in_project(self, written: str) -> Path | None:
         project = self.stretto.project.settings.project
         try:
-            script = (project / written).resolve()
-            if script.is_relative_to(project):
-                return f"{SCRIPTED}{script}"
+            found = (project / written).resolve()
         except (OSError, ValueError, RuntimeError):
-            pass  # no file has such a name
-        raise PermissionDenied("a scripted model must be a file of the project")
+            return None  # no file has such a name
+        return found if found.is_relative_to(project) else None
 
     async def history(self, run_id: str) -> "History":
         """Raises NotFound."""

@@ -17,18 +17,23 @@ from typing import Any
 from stretto.config.database import open_database, transaction
 from stretto.problems.errors import NotFound, RefusedToOverwrite
 from stretto.text.short import did_you_mean
+from stretto.triggers.arrivals import WINDOW_SECONDS
 from stretto.triggers.trigger import Trigger, TriggerFire
 from stretto.vocabulary.json_value import Json
 
 _FILE = "triggers.db"
 _IF_DAMAGED = "move it away: schedules, webhooks and watched folders are lost, runs are not"
 _KEPT = 20_000  # fires of one trigger that are kept
+# In which all are kept: a delivery may be repeated for as long as its time counts.
+_REFUSED_SECONDS = 3 * WINDOW_SECONDS
 _COLUMNS = (
     "name", "kind", "workflow", "inputs", "cron", "zone", "missed", "overlap", "folder", "pattern",
     "settle_seconds", "input", "mapping", "hook", "permission", "is_paused", "created_at",
     "decided_until",
 )  # fmt: skip
-_FIRE_COLUMNS = "f.trigger, t.kind, f.key, f.run_id, f.due_at, f.at, f.status, f.why, f.inputs"
+_FIRE_COLUMNS = (
+    "f.trigger, t.kind, f.key, f.run_id, f.due_at, f.at, f.status, f.why, f.inputs, f.owner"
+)
 # One script a version: never change one that was released.
 _MIGRATIONS = (
     """
@@ -93,6 +98,7 @@ _MIGRATIONS = (
         PRIMARY KEY (run_id, step, key, about, channel)
     ) STRICT
     """,
+    "ALTER TABLE fires ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
 )
 
 
@@ -207,12 +213,12 @@ class TriggerStore:
         for each in fires:
             row = (
                 self._project, name, each.key, each.run_id, each.due_at, each.at, each.status,
-                each.why, json.dumps(dict(each.inputs)),
+                each.why, json.dumps(dict(each.inputs)), each.owner,
             )  # fmt: skip
-            sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+            sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
             new += [each] if self.db.execute(sql, row).rowcount else []
         if new:
-            self._forget_old(name)
+            self._forget_old(name, before=new[-1].at - _REFUSED_SECONDS)
         return new
 
     def _is_gone(self, name: str) -> bool:
@@ -223,13 +229,14 @@ class TriggerStore:
         rows = [(self._project, name, path, version) for path, version in seen.items()]
         self.db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows)
 
-    def _forget_old(self, name: str) -> None:
+    def _forget_old(self, name: str, before: float) -> None:
         sql = """
             DELETE FROM fires WHERE project = :project AND trigger = :name AND status != 'queued'
-            AND due_at < (SELECT due_at FROM fires WHERE project = :project AND trigger = :name
+            AND at < :before AND due_at < (SELECT due_at FROM fires WHERE project = :project AND trigger = :name
                 ORDER BY due_at DESC LIMIT 1 OFFSET :kept)
         """
-        self.db.execute(sql, {"project": self._project, "name": name, "kept": _KEPT})
+        given = {"project": self._project, "name": name, "before": before, "kept": _KEPT}
+        self.db.execute(sql, given)
 
     def seen(self, name: str) -> dict[str, str]:
         sql = "SELECT path, version FROM seen WHERE project = ? AND trigger = ?"

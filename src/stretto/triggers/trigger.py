@@ -46,6 +46,7 @@ class TriggerFire:
     status: str  # queued | started | skipped | failed
     why: str = ""
     inputs: Mapping[str, Json] = field(default_factory=dict)  # besides those of the trigger
+    owner: str = ""  # whose the run is; empty: of nobody but the user of this machine
 
 
 _OF_KIND = {
