@@ -223,6 +223,9 @@ KINDS = (
     _script("an output of white space", _run("printf hi") + 'inputs: [{name: x, default: ""}]\noutput: " {{inputs.x}} "\n', "{}", "empty text"),
     _script("a command that says nothing and changes nothing", _run("true"), "{}", "empty text"),
     _script("an empty field as the output", _one(", output: {format: json}") + "output: '{{steps.a.output.x}}'\n", 'default: {reply: {x: ""}}', "empty text"),
+    _script("an output of control characters", _run(r'printf "\033[0m"'), "{}", "empty text"),
+    _script("a command that prints a placeholder", _run("echo null"), "{}", "printed only"),
+    _script("a text around outputs that are empty", _run("true") + 'output: "It says: {{steps.a.output}}"\n', "{}", "names is empty"),
     # nothing asked, nothing chosen
     _script("a prompt that renders to nothing", "name: p\ninputs: [{name: x, default: ''}]\nsteps: [{id: a, subagent: writer, prompt: '{{inputs.x}}'}]\n", "default: x", "is an empty text"),
     _script("a prompt of a step that was skipped", "name: p\nsteps:\n  - {id: s, subagent: writer, prompt: x, when: '1 == 2'}\n  - {id: r, subagent: writer, prompt: y}\n  - {id: a, subagent: writer, prompt: '{{steps.s.output}}', depends_on: [s, r]}\n", "default: x", "is an empty text"),
@@ -264,6 +267,11 @@ KINDS = (
         "[TOOL_CALLS]Read{}", '<function=Read>{"file_path": "x"}</function>',
     )),
     _http("a tool call as text, of an agent without tools", _one(), Said(f"<tool_call>{TEXT_CALL}</tool_call>"), "as text"),
+    *(_http(f"a tool call as text, in other words: {said[:12]}", READER % "Read", Said(said), "as text") for said in (
+        "Action: Read\nAction Input: {}", "I look.\nRead(file_path='x')", f"I look.\n```json\n{TEXT_CALL}\n```", "<Read><file_path>x</file_path></Read>",
+    )),
+    *(_http(f"an answer of nothing that is seen: {said!r}", _one(), Said(said), "empty") for said in ("\u3164", "\x1b[0m", "<!-- -->", "I think so.</think>")),
+    *(_http(f"an answer that says nothing: {said}", _one(), Said(said), "says nothing") for said in ("null", "---", "[]", "<answer></answer>")),
     # parts of a writer
     _http("an element that only talked", PARTS % "map: {over: '[1, 2]', agent: scribe, batch_size: 1}", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: item.1"),
     _http("a branch that only talked", PARTS % "parallel: [{agent: scribe, input: x, output_key: x}, {agent: scribe, input: y, output_key: y}]", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: y"),
@@ -274,7 +282,8 @@ KINDS = (
     *(_script(f"a pipe that hides a failed test: {name}", _run(f'printf -- "{said}" | tail -5'), "{}", "a test failed") for name, said in FAILED_TESTS),
     *(_script(f"a command all of whose tests were skipped: {name}", _run(f'printf "{said}"'), "{}", "no test ran") for name, said in SKIPPED_TESTS),
     *(_script(f"a pipe that hides what did not run: {name}", _run(command), "{}", "did not run") for name, command in (
-        ("a program", "pytst -q | tail -3; echo done"), ("a script", "./no.sh | cat; echo done"), ("a module", "python3 -m pytst 2>&1 | tail -1"),
+        ("a program", "pytst -q | tail -3; echo done"), ("a file that may not be written", "touch no.txt; echo done"),
+        ("a repository", "git status | cat; echo done"), ("a crash", "python3 -c 1/0 | cat; echo done"), ("a script", "./no.sh | cat; echo done"), ("a module", "python3 -m pytst 2>&1 | tail -1"),
     )),
     _script("a validator that hides what did not run", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'pytst -q | cat'}}}]\n", "default: x", "did not run"),
     _script("a validator that hides a failed test", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo 1 failed in 0.1s | cat'}}}]\n", "default: x", "a test failed"),

@@ -222,12 +222,27 @@ NOT_RUN = {
     "timeout": "timeout: failed to run command ‘pytst’: No such file or directory",
     "a Python module": "/usr/bin/python3: No module named pytst",
     "a Python program": "python3: can't open file '/m/a.py': [Errno 2] No such file or directory",
+    "a file that may not be written": "touch: cannot touch 'out/x': Read-only file system",
+    "Python, of such a file": "OSError: [Errno 30] Read-only file system: 'out/x'",
+    "no repository": "fatal: not a git repository (or any of the parent directories): .git",
+    "go, a panic": "panic: runtime error: index out of range [3] with length 0",
+    "rust, a panic": "thread 'main' panicked at src/main.rs:3:5:",
+    "java": 'Exception in thread "main" java.lang.NullPointerException',
 }
+CRASHED = """before
+Traceback (most recent call last):
+  File "/m/check.py", line 3, in <module>
+    1 / 0
+    ~~^~~
+ZeroDivisionError: division by zero
+"""
 RUN = {
     **TESTED,
     **FAILED,
     "bash warns": "bash: warning: setlocale: LC_ALL: cannot change locale (de_DE)",
     "a compiler": "src/a.c:3:1: error: y.h: No such file or directory",
+    "a traceback that was only logged": CRASHED + "went on\n",
+    "pytest, of its cache": "PytestCacheWarning: could not create cache path /m/.pytest_cache: [Errno 30] Read-only file system: '/m'",
     "grep": "grep: nofile: No such file or directory",
     "a text about it": "Then it said: command not found.",
 }
@@ -236,6 +251,11 @@ RUN = {
 @pytest.mark.parametrize("said", NOT_RUN.values(), ids=NOT_RUN)
 def test_a_shell_that_could_not_run_a_part_of_its_script_is_heard(said: str) -> None:
     assert why_not_run(f"before\n{said}\nafter\n") == " ".join(said.split())
+
+
+def test_a_program_that_ended_with_its_traceback_is_heard() -> None:
+    assert why_not_run(CRASHED) == "ZeroDivisionError: division by zero"
+    assert why_not_run(f"{CRASHED}{CRASHED}") == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize("said", RUN.values(), ids=RUN)

@@ -21,7 +21,8 @@ from stretto.agents.live_events import (
     SpeechBuffer,
     telling_phase,
 )
-from stretto.agents.tool_calls import CallOutcome, ToolCaller, looks_like_call
+from stretto.agents.tool_calls import CallOutcome, ToolCaller
+from stretto.agents.written_calls import looks_like_call
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.model import (
     ChatMessage,
@@ -41,6 +42,8 @@ from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
 from stretto.text.short import counted, shorten
+from stretto.text.visible import one_line
+from stretto.validation.blank import says_nothing
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import LEAD, tool_name
@@ -345,8 +348,12 @@ class Conversation:
         if response.finish == "tool_call":
             yield f"{name} stopped to call a tool, but called none"
         is_answer = self.wanted.is_json or self.wanted.schema is not None
-        if not is_answer and looks_like_call(response.text, self.tools):
+        if is_answer:
+            return
+        if looks_like_call(response.text, self.tools):
             yield f"{name} wrote a tool call as text, and it was not made"
+        elif says_nothing(response.text):
+            yield f"{name} answered only '{one_line(response.text, _MOST_WORD)}', which says nothing"
 
     def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
         """The text so far is the answer, with a warning."""

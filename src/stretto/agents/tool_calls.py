@@ -6,8 +6,7 @@ doubt is journaled before it is made.
 
 import asyncio
 import json
-import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,18 +24,6 @@ from stretto.vocabulary.names import DELEGATING_ALIASES, DELEGATING_TOOLS
 _LONGEST_MESSAGE = 500
 _LONGEST_RESULT = 1_000  # in the journal; the model is told all of it
 _MOST_CALLS_AT_ONCE = 16
-# How models write a call where their server does not know it for one: at the beginning, or at the end.
-_CALL_BEGINS = re.compile(
-    r"""(?:```\w*\s*)?(?:
-      <\|?tool_calls?(?:_begin)?\|?> | <｜tool▁calls?▁begin｜> | <function_calls?> | <function=
-    | <invoke\ name= | \[TOOL_CALLS\] | <\|python_tag\|> | functools\[
-    | <\|channel\|>commentary\ to=
-    )""",
-    re.VERBOSE,
-)
-_CALL_ENDS = re.compile(r"(?:</(?:tool_call|function_calls?|invoke|function)>\s*)+(?:```\s*)?\Z")
-_FENCED = re.compile(r"\A```\w*\s*(.*?)\s*```\Z", re.DOTALL)
-_LONGEST_CALL = 100_000  # characters; nobody writes a longer one as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,30 +148,3 @@ class ToolCaller:
         # First redacted, then shortened: half a secret would not be known as one.
         redacted = self._redactor.arguments(call.arguments or {})
         return shorten_arguments(redacted)
-
-
-def looks_like_call(text: str, tools: Container[str]) -> bool:
-    """Whether a model has written a tool call in its words, where nobody carries it out."""
-    said = text.strip()
-    if _CALL_BEGINS.match(said) or _CALL_ENDS.search(said[-200:]):
-        return True
-    fenced = _FENCED.match(said)
-    written = fenced[1] if fenced else said
-    if not written.startswith(("{", "[")) or len(written) > _LONGEST_CALL:
-        return False
-    try:
-        read = json.loads(written)
-    except (ValueError, RecursionError):
-        return False
-    calls = read if isinstance(read, list) else [read]
-    return bool(calls) and all(_is_call(each, tools) for each in calls)
-
-
-def _is_call(value: object, tools: Container[str]) -> bool:
-    if not isinstance(value, dict):
-        return False
-    inner = value.get("function", value)
-    call = inner if isinstance(inner, dict) else value
-    name = call.get("name", call.get("tool", call.get("function")))
-    has_arguments = not {"arguments", "parameters", "args", "input"}.isdisjoint(call)
-    return isinstance(name, str) and name in tools and has_arguments

@@ -11,6 +11,7 @@ from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import MISSING, EndedStep, Scope, StepValue, resolve
 from stretto.text.short import listed
+from stretto.validation.blank import is_blank
 from stretto.vocabulary.json_value import Json, Large
 from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import StepStatus
@@ -52,22 +53,26 @@ def lack_of_output(recipe: RecipeState) -> str:
     return f"{who} has no output: none of its steps gave one"
 
 
-def gives_empty_text(recipe: RecipeState) -> bool:
-    """Whether the output is there, and says nothing. Without an `output:`, a recipe whose steps have
+def lack_of_words(recipe: RecipeState, whose: str) -> str:
+    """Empty unless the output is there and says nothing. Without an `output:`, a recipe whose steps have
     changed files gives those: a command that copies a file need not say so."""
     if recipe.output is None:
         last = next((e for e in reversed(recipe.steps.values()) if _has_output(recipe, e)), None)
         is_empty = last is not None and _is_empty_text(last.kept_output)
-        return is_empty and not any(e.changes and e.changes.files for e in recipe.steps.values())
-    scope = _scope(recipe)
+        has_files = any(e.changes and e.changes.files for e in recipe.steps.values())
+        return f"{whose} is an empty text" if is_empty and not has_files else ""
+    scope, named = _scope(recipe), recipe.output.references
     # What a reference gives is in the output: only where all of them give nothing it is rendered.
-    if not all(_is_empty_text(resolve(each, scope)) for each in recipe.output.references):
-        return False
-    return _is_empty_text(recipe_output(recipe))
+    if not all(_is_empty_text(resolve(each, scope)) for each in named):
+        return ""
+    if _is_empty_text(recipe_output(recipe)):
+        return f"{whose} is an empty text"
+    # Words around what gave nothing say nothing of what happened.
+    return f"all that {whose} names is empty" if named else ""
 
 
 def _is_empty_text(value: object) -> bool:
-    return value is MISSING or value is None or (isinstance(value, str) and not value.strip())
+    return value is MISSING or value is None or (isinstance(value, str) and is_blank(value))
 
 
 def nobody_answered(recipe: RecipeState) -> bool:

@@ -30,8 +30,8 @@ from stretto.schedule.attempts import start_part
 from stretto.schedule.changes import writes_here
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
 from stretto.schedule.outputs import (
-    gives_empty_text,
     lack_of_output,
+    lack_of_words,
     nobody_answered,
     recipe_output,
 )
@@ -506,8 +506,8 @@ def end_workflow(transition: Transition, step: StepState) -> None:
         fail(transition, step, FailureReason("error", error), step.planned.on_failure)
     else:
         name = _name_of(step)
-        if gives_empty_text(inner):
-            step.warn(f"the output of workflow '{name}' is an empty text")
+        if lack := lack_of_words(inner, f"the output of workflow '{name}'"):
+            step.warn(lack)
         if nobody_answered(inner):
             step.warn(f"no agent was asked anything in workflow '{name}'")
         succeed(transition, step, recipe_output(inner))

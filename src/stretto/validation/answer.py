@@ -4,34 +4,15 @@ The first of these that fails ends the check. Of the rules, all that fail are li
 one more attempt can fix them all.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from stretto.templates.json_text import NoJson, read_json
+from stretto.validation.blank import is_blank
 from stretto.validation.rule_decisions import decide
 from stretto.validation.schema import BadSchema, schema_errors
 from stretto.vocabulary.json_value import Json
-
-# What a model thinks aloud before it answers; some stop before the answer, or in the middle.
-_THOUGHTS = re.compile(
-    r"""<(?P<tag>(?:seed:)?think|thinking|thoughts?|reasoning|reflection|scratchpad)>.*?(?:</(?P=tag)>|\Z)
-      | \[THINK\].*?(?:\[/THINK\]|\Z) | ◁think▷.*?(?:◁/think▷|\Z)
-      | <\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)""",
-    re.DOTALL | re.VERBOSE | re.IGNORECASE,
-)
-_EMPTY_FENCE = re.compile(r"\A\s*(?:```|~~~)\w*\s*(?:(?:```|~~~)\s*)?\Z")
-_EMPTY_QUOTES = frozenset({'""', "''", "``"})
-# Tokens with which a model ends; a server that does not know them passes them on as text.
-_END_TOKENS = re.compile(
-    r"</?s>|<\|[a-z_]{1,30}\|>|<(?:eos|bos|pad|unk|end_of_turn|start_of_turn)>|\[/?INST\]", re.I
-)
-_MARK_BEGINS = ("<", "[", "◁")
-# Characters that are not blanks to Python, but show nothing.
-_INVISIBLE = dict.fromkeys((
-    *map(ord, "\ufeff\u200b\u200c\u200d\u2060\u00ad\x7f"), *(code for code in range(32) if not chr(code).isspace())
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +38,7 @@ def check_answer(
     schema: Mapping[str, Json] | None,
     rules: Sequence[str],
 ) -> AnswerCheck:
-    if _is_blank(text):
+    if is_blank(text):
         return NotAccepted("empty", "the answer is empty")
     output = _read(text, format, schema)
     if isinstance(output, NoJson):
@@ -70,7 +51,7 @@ def check_value(
 ) -> AnswerCheck:
     """Check a value that is parsed already. Null is an answer only where a schema admits it; an
     empty list or object is an answer, unless a rule says that it must not be."""
-    if (output is None and schema is None) or (isinstance(output, str) and _is_blank(output)):
+    if (output is None and schema is None) or (isinstance(output, str) and is_blank(output)):
         return NotAccepted("empty", "the answer is empty")
     if schema is not None:
         errors = schema_errors(output, schema)
@@ -118,10 +99,3 @@ def _asks_for_text(schema: Mapping[str, Json]) -> bool:
 def _admits_text(schema: Mapping[str, Json]) -> bool:
     kinds = schema.get("type")
     return isinstance(kinds, list) and "string" in kinds
-
-
-def _is_blank(text: str) -> bool:
-    answer = text.translate(_INVISIBLE).strip()
-    if answer[:1] in _MARK_BEGINS:
-        answer = _END_TOKENS.sub("", _THOUGHTS.sub("", answer)).strip()
-    return not answer or answer in _EMPTY_QUOTES or _EMPTY_FENCE.match(answer) is not None

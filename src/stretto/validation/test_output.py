@@ -107,15 +107,24 @@ _FAILED = re.compile(
     )[^\S\n]*\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-# What a shell says of a part of a script: of a program that is not there, or that was killed.
+# What a shell says of a part of a script: of a program that is not there, or that was killed. And what others
+# say who gave up: they crashed, or the sandbox let them write nothing. Caches are missed by nobody.
 _NOT_RUN = re.compile(
     r"""^(?:
       (?:/\S{1,200}/)?(?:ba|da|z)?sh:\ ?(?:-c:\ )?(?:line\ )?\d+:\ (?!\ *warning:) .*
     | \S{1,200}:\ (?:line\ )?\d+:\ .{1,300}:\ (?:(?:command\ )?not\ found|no\ such\ file\ or\ directory|permission\ denied)
     | (?:/\S{1,200}/)?(?:env|nice|nohup|timeout|xargs|stdbuf|time):\ .{1,300}:\ (?:no\ such\ file\ or\ directory|permission\ denied)
+    | (?![^\n]*(?:warning|cache)) .{0,300}\bread-only\ file\ system\b .{0,300}
+    | fatal:\ not\ a\ git\ repository\b .* | panic:\ .* | exception\ in\ thread\ "main"\ .*
+    | thread\ '.{1,100}'\ (?:\(\d+\)\ )?panicked\ at\ .*
     | \S{0,200}python[\d.]*:\ (?:no\ module\ named|error\ while\ finding\ module|can't\ open\ file)\ .*
     )[^\S\n]*\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+# A program of Python ends with its traceback, and behind `| tee log` its exit code is lost.
+_TRACEBACK = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n){1,200}(?P<error>[A-Za-z_][^\n]*)\s*\Z",
+    re.MULTILINE,
 )
 
 
@@ -136,8 +145,13 @@ def why_failed(output: str) -> str:
 
 
 def why_not_run(output: str) -> str:
-    """Empty unless a shell says that a part of its script did not run, as a program that is not there."""
-    return _line(_NOT_RUN.search(_ends_of(output)))
+    """Empty unless a shell says that a part of its script did not run, as a program that is not there, or a
+    program that it gave up."""
+    output = _ends_of(output)
+    if found := _NOT_RUN.search(output):
+        return _line(found)
+    crashed = _TRACEBACK.search(output, max(0, output.rfind("\nTraceback (most")))
+    return " ".join(crashed["error"].split()) if crashed else ""
 
 
 def tells_of_tests(output: str) -> bool:

@@ -37,6 +37,8 @@ from stretto.ports.runner import (
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import cut_middle, listed, shorten
+from stretto.text.visible import one_line
+from stretto.validation.blank import is_blank, says_nothing
 from stretto.validation.test_output import why_failed, why_not_run, why_untested
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
@@ -113,6 +115,10 @@ class CommandRunner:
         warnings = (*self._warnings, *_warn_of_masks(command), *overreaches(ran, reach))
         if ran.exit_code == 0 and ran.limit_hit is None:
             warnings += tuple(_doubts(_join_output(ran)))
+            if request.format is None and request.schema is None and _is_placeholder(ran.output):
+                warnings += (
+                    f"exit code 0, but it printed only '{one_line(ran.output, _MOST_WHY)}'",
+                )
         result = await self._result(ran, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
 
@@ -128,7 +134,7 @@ class CommandRunner:
                 return Failure("refused", f"its output is too long: {most}")
             cut_short = (f"{ran.dropped_bytes:,} bytes of its output were left out: {most}",)
         output = ran.output.removesuffix("\n")
-        if not output.strip() and request.format != "json" and not request.schema:
+        if is_blank(output) and request.format != "json" and not request.schema:
             # A command that prints nothing has succeeded too.
             return Success(output, warnings=cut_short)
         return await self.acceptance.check(
@@ -207,6 +213,11 @@ def _says(ran: Ran, most: int = MOST_ERROR) -> str:
     if len(said) > most:
         said = f"[… {len(said) - most:,} characters left out …]\n{said[-most:]}"
     return f"{how}\n{said}" if said else how
+
+
+def _is_placeholder(output: str) -> bool:
+    # An empty list is how a program says that it has found nothing.
+    return not output.lstrip().startswith(("[", "{")) and says_nothing(output)
 
 
 def _join_output(ran: Ran) -> str:
