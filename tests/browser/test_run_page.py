@@ -53,10 +53,10 @@ def test_inputs_that_are_no_json_are_told_where_they_are_typed(
     with opened_site(browser, tmp_path, QUICK, {"listed": LISTED}) as site:
         page = site.page(f"/runs/{ended_run(site, 'listed', them=[1])}")
         page.get_by_role("button", name="Fork").click()
-        page.get_by_label("them as JSON").fill("{not json")
+        page.get_by_label("them").fill("{not json")
         expect(page.get_by_role("dialog").get_by_text("This is no JSON")).to_be_visible()
         expect(page.get_by_role("button", name="Start the fork")).to_be_disabled()
-        page.get_by_label("them as JSON").fill("[1, 2]")
+        page.get_by_label("them").fill("[1, 2]")
         page.get_by_role("button", name="Start the fork").click()
         page.wait_for_url("**/runs/*")
         expect(page.locator("h1 .state")).to_have_text("complete", timeout=PATIENCE)

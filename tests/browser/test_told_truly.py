@@ -304,3 +304,31 @@ def test_what_somebody_types_at_a_gate_stays_when_another_tab_decides(
         said.get_by_role("button", name="Close this").click()
         expect(two.get_by_text("Nothing waits now.")).to_be_visible()
         assert site.errors == []
+
+
+TYPED = """
+name: typed
+inputs: [{name: tone, enum: [plain, formal], required: true}, {name: many, type: number, default: 3}]
+steps: [{id: one, subagent: researcher, prompt: "{{inputs.tone}} {{inputs.many}}"}]
+"""
+
+
+def test_a_retry_with_other_inputs_asks_for_them_as_the_workflow_does(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK, {"typed": TYPED}) as site:
+        page = site.page(f"/runs/{ended_run(site, 'typed', tone='plain', many=7)}")
+        page.get_by_text("Retry ▾").click()
+        page.get_by_role("button", name="With other inputs").click()
+        start = page.get_by_role("button", name="Start the retry")
+        page.get_by_label("many").fill("seven")
+        expect(page.get_by_role("dialog")).to_contain_text("this is no number")
+        expect(start).to_be_disabled()
+        page.get_by_label("many").fill("")
+        page.get_by_label("tone").select_option(label="formal")
+        start.click()
+        expect(page.get_by_role("dialog")).to_have_count(0, timeout=PATIENCE)
+        run = page.url.rsplit("/", 1)[1]
+        found = site.served.client().get(f"/api/runs/{run}").json()["inputs"]
+        assert found == {"tone": "formal", "many": 3}, "what is empty is what the recipe says"
+        assert site.errors == []

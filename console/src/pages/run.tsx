@@ -201,7 +201,7 @@ export function Inputs({ inputs }: { inputs: Record<string, unknown> }): JSX.Ele
       {Object.entries(inputs).map(([name, value]) => (
         <div key={name}>
           <dt class="mono">{name}</dt>
-          <dd>{value === null ? <span class="quiet">none</span> : typeof value === 'string' ? <Given text={value} /> : <Raw text={JSON.stringify(value, null, 2)} />}</dd>
+          <dd>{value === null ? <span class="quiet">none</span> : typeof value === 'object' ? <Raw text={JSON.stringify(value, null, 2)} /> : <Given text={String(value)} />}</dd>
         </div>
       ))}
     </dl>

@@ -1,10 +1,12 @@
 // What can be done with a run: cancel, resume, retry, fork. In: the run. Out: buttons, and dialogs for what needs more.
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { part, post } from '../api'
+import { get, part, post } from '../api'
+import { faultsOf, InputForm, Mend } from '../inputs'
 import { announce, Dialog, Failure, Field, Menu, useAction } from '../parts'
+import { useResource } from '../resource'
 import { go } from '../router'
-import type { RunAnswer } from '../types'
+import type { RunAnswer, Saved, WorkflowInput } from '../types'
 
 type Asked = 'cancel' | 'retry' | 'fork' | null
 
@@ -70,12 +72,13 @@ const ABOUT = {
 function Again({ view, verb, first, close }: { view: RunAnswer; verb: 'fork' | 'retry'; first: string; close: () => void }): JSX.Element {
   const action = useAction()
   const [from, setFrom] = useState(first)
-  const [texts, setTexts] = useState(() => Object.fromEntries(Object.entries(view.inputs).map(([name, value]) => [name, written(value)])))
-  const faults = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, faultOf(view.inputs[name], text)]))
-  const isFaulty = Object.values(faults).some(Boolean)
+  const [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(Object.entries(view.inputs).filter(([, value]) => value !== null)))
+  const declared = useDeclared(view)
+  const faults = faultsOf(declared ?? [], values)
   const submit = (event: Event): void => {
     event.preventDefault()
-    const inputs = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, readAs(view.inputs[name], text)]))
+    // What is empty is what the recipe says, and not what it was before.
+    const inputs = Object.fromEntries(Object.keys(view.inputs).map((name) => [name, values[name] ?? null]))
     void action.run(async () => {
       await follow(`/api/runs/${part(view.run_id)}`, verb, { inputs, ...(verb === 'fork' ? { from_step: from } : {}) })
       close()
@@ -84,42 +87,24 @@ function Again({ view, verb, first, close }: { view: RunAnswer; verb: 'fork' | '
   return (
     <Dialog title={verb === 'fork' ? 'Fork this run' : 'Retry with other inputs'} close={close} error={action.error}>
       <p>{ABOUT[verb]}</p>
-      <form onSubmit={submit}>
+      <form onSubmit={submit} noValidate>
         {verb === 'fork' ? <Field label="From step">{(id) => <select id={id} value={from} onChange={(event) => setFrom(event.currentTarget.value)}>{view.plan.map((step) => <option key={step.id}>{step.id}</option>)}</select>}</Field> : null}
-        {Object.entries(texts).map(([name, text]) => (
-          <Field key={name} label={name} note={isText(view.inputs[name]) ? undefined : 'as JSON'}>
-            {(id) => (
-              <>
-                <textarea id={id} class={isText(view.inputs[name]) ? 'short' : 'code'} value={text} aria-describedby={`${id}-fault`} aria-invalid={faults[name] ? 'true' : undefined} onInput={(event) => setTexts({ ...texts, [name]: event.currentTarget.value })} />
-                <p id={`${id}-fault`} class="small fault">{faults[name] ? <span class="state bad" data-mark="✗">{faults[name]}</span> : null}</p>
-              </>
-            )}
-          </Field>
-        ))}
-        {Object.keys(texts).length ? null : <p class="quiet">This run has no inputs.</p>}
-        <p class="bar"><button class="main" disabled={action.isBusy || isFaulty}>{verb === 'fork' ? 'Start the fork' : 'Start the retry'}</button><button type="button" onClick={close}>Leave it</button></p>
+        {declared ? <InputForm inputs={declared} values={values} change={setValues} /> : <p class="quiet">Loading …</p>}
+        <Mend faults={faultsOf((declared ?? []).filter((input) => values[input.name] === undefined), values)} />
+        {declared?.length === 0 ? <p class="quiet">This run has no inputs.</p> : null}
+        <p class="bar"><button class="main" disabled={action.isBusy || !declared || faults.length > 0}>{verb === 'fork' ? 'Start the fork' : 'Start the retry'}</button><button type="button" onClick={close}>Leave it</button></p>
       </form>
     </Dialog>
   )
 }
 
-function isText(value: unknown): boolean {
-  return typeof value === 'string'
+// As the recipe declares them, where it still is what the run began with; else as their values are.
+function useDeclared(view: RunAnswer): WorkflowInput[] | undefined {
+  const isSaved = view.recipe.now === 'unchanged' && Object.keys(view.inputs).length > 0
+  const saved = useResource(() => (isSaved ? get<Saved>(`/api/workflows/${part(view.workflow)}`).then((found) => found.workflow.inputs) : Promise.resolve([])), view.run_id)
+  const known = new Map((saved.value ?? []).map((input) => [input.name, input]))
+  if (saved.value === undefined && !saved.error) return undefined
+  return Object.entries(view.inputs).map(([name, value]) => known.get(name) ?? { name, type: KINDS[typeof value] ?? 'json', required: false })
 }
 
-function written(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
-}
-
-function readAs(before: unknown, text: string): unknown {
-  return isText(before) ? text : (JSON.parse(text) as unknown)
-}
-
-function faultOf(before: unknown, text: string): string {
-  try {
-    readAs(before, text)
-    return ''
-  } catch (error) {
-    return `This is no JSON: ${(error as Error).message}`
-  }
-}
+const KINDS: Record<string, WorkflowInput['type']> = { string: 'string', number: 'number', boolean: 'boolean' }
