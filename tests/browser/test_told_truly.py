@@ -76,7 +76,9 @@ def test_run_now_says_why_nothing_has_begun(browser: Browser, tmp_path: Path) ->
         card = page.get_by_role("region", name="t", exact=True)
         expect(card).to_contain_text("There is no workflow slow any more")
         card.get_by_role("button", name="Run now").click()
-        expect(card.get_by_role("alert")).to_contain_text("there is no workflow", timeout=PATIENCE)
+        expect(card.get_by_role("alert")).to_contain_text(
+            "there is no saved workflow", timeout=PATIENCE
+        )
         expect(page.get_by_role("heading", name="Triggers")).to_be_visible()
 
 
@@ -332,3 +334,17 @@ def test_a_retry_with_other_inputs_asks_for_them_as_the_workflow_does(
         found = site.served.client().get(f"/api/runs/{run}").json()["inputs"]
         assert found == {"tone": "formal", "many": 3}, "what is empty is what the recipe says"
         assert site.errors == []
+
+
+def test_a_phone_gives_each_check_and_each_model_the_whole_width(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        page = site.page("/runs")
+        page.set_viewport_size({"width": 390, "height": 800})
+        for path, words in (("/settings", "is writable"), ("/agents", "good answers")):
+            come_to(page, site, path)
+            cell = page.get_by_role("cell").filter(has_text=words).first
+            expect(cell).to_be_visible()
+            assert cell.evaluate("each => each.getBoundingClientRect().width") > 340, path
+        assert faults(page) == []

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { plain, Raw } from '../markdown'
-import { announce, Empty, Facts, Failure, Field, Loaded, Title, useAction } from '../parts'
+import { announce, Cell, Empty, Facts, Failure, Field, List, Loaded, Title, useAction } from '../parts'
 import { useResource } from '../resource'
 import { duration, shortened } from '../words'
 
@@ -66,10 +66,17 @@ export function Agents(): JSX.Element {
           <>
             <Test inUse={in_use} />
             <h3>Models that this machine can run itself</h3>
-            <div class="scroll"><table>
-              <thead><tr><th>Name</th><th>Model</th><th>State</th><th class="num">Size</th><th>Licence</th></tr></thead>
-              <tbody>{all.map((model) => <tr key={model.name}><td class="mono">{model.name}</td><td>{model.title}<div class="quiet small">{model.about}</div></td><td>{model.state}</td><td class="num nowrap">{(model.size_bytes / 1e6).toFixed(0)} MB</td><td>{model.licence}</td></tr>)}</tbody>
-            </table></div>
+            <List label="Models that this machine can run itself" columns={[{ name: 'Name' }, { name: 'Model' }, { name: 'State' }, { name: 'Size', is: 'num' }, { name: 'Licence' }]}>
+              {all.map((model) => (
+                <tr key={model.name} role="row">
+                  <Cell is="title mono">{model.name}</Cell>
+                  <Cell is="text">{model.title}<div class="quiet small">{model.about}</div></Cell>
+                  <Cell name="State">{model.state}</Cell>
+                  <Cell name="Size" is="num nowrap">{(model.size_bytes / 1e6).toFixed(0)} MB</Cell>
+                  <Cell name="Licence" is="nowrap">{model.licence}</Cell>
+                </tr>
+              ))}
+            </List>
             <p class="quiet">In the terminal: <code>stretto models pull NAME</code> fetches one, <code>stretto models use NAME</code> chooses it for this project.</p>
           </>
         )}

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, remove, session } from '../api'
-import { Dialog, Facts, Failure, Loaded, State, Tallies, Title, useAction } from '../parts'
+import { Cell, Dialog, Facts, Failure, List, Loaded, State, Tallies, Title, useAction } from '../parts'
 import { useResource } from '../resource'
 
 interface Check {
@@ -62,10 +62,15 @@ function Checks({ checks }: { checks: Check[] }): JSX.Element {
   return (
     <>
       <Tallies of={checks.map((check) => check.status)} chosen={status} choose={setStatus} />
-      <div class="scroll"><table>
-        <thead><tr><th>What</th><th>State</th><th>Found</th></tr></thead>
-        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">{check.essential || check.status === 'missing' ? 'To fix it' : 'To add it'}: <code>{check.fix}</code></div> : null}</td></tr>)}</tbody>
-      </table></div>
+      <List label="What the server's machine has and lacks" columns={[{ name: 'What' }, { name: 'State' }, { name: 'Found' }]}>
+        {shown.map((check) => (
+          <tr key={check.name} role="row">
+            <Cell is="title">{check.name}</Cell>
+            <Cell is="nowrap"><State status={check.status} /></Cell>
+            <Cell is="text small">{check.says}{check.fix ? <div class="quiet">{check.essential || check.status === 'missing' ? 'To fix it' : 'To add it'}: <code>{check.fix}</code></div> : null}</Cell>
+          </tr>
+        ))}
+      </List>
     </>
   )
 }
