@@ -545,8 +545,9 @@ def test_a_stretto_is_refused_in_a_second_event_loop(open_stretto: Open) -> None
                 return await (await w.start(GATED)).wait()
 
             assert await start() == "waiting"
-            with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
-                await asyncio.to_thread(asyncio.run, start())
+            for begin in (start(), w.start("not-even-a-recipe")):
+                with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
+                    await asyncio.to_thread(asyncio.run, asyncio.wait_for(begin, 10))
 
     asyncio.run(main())
 

@@ -69,6 +69,7 @@ class Engine:
     async def prepare(self, request: RunRequest, project: Project | None = None) -> PreparedRun:
         """All that comes before a run, for every way to begin one. Raises as `request.prepare` does,
         and NotFound and PlanNotAccepted for a recorded run. `project`: of a new run; ours by default."""
+        self.check_open()  # first: the thread of another loop would answer where nobody is woken
         if request.of is None:
             return await prepare(request, project or self.project, self.ports, self._hop)
         runs = await self.runs_of(self.project, request.accepted)
