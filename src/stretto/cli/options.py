@@ -50,5 +50,5 @@ accept_option = click.option(
     "--accept-plan",
     "accepted",
     metavar="FINGERPRINT",
-    help="Take a stored plan that has no valid seal as it is; stretto plan --run RUN shows it.",
+    help="Accept this stored plan, which has no valid seal; stretto plan --run RUN shows it.",
 )

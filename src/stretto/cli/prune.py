@@ -50,11 +50,11 @@ def command(
     """Remove finished runs that are no longer wanted, and what crashes left behind.
 
     Which runs: those that are named; else those beyond --keep or --older-than, or beyond `retention:`
-    of your own stretto.yaml, which each run that starts applies too. With a run go its journal, its
-    changes, its cached answers and its logs. A run that waits for a person or can be resumed is
-    never removed; one whose change is not merged only if it is named.
+    of your own stretto.yaml, which each run that starts applies too. With a run, its journal, its
+    changes, its cached answers and its logs are removed. A run that waits for a person or can be
+    resumed is never removed; one whose change is not merged only if it is named.
 
-    Of what crashes left, copies are removed, and merges finished or undone.
+    Copies that crashes have left are removed, and merges that they cut off are finished or undone.
     """
     if runs and (keep is not None or age is not None):
         raise InvalidUsage("name runs, or say which to keep: not both")

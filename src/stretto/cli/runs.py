@@ -53,7 +53,9 @@ _COLOURS = {
     help="Only runs with this status; may be repeated.",
 )
 @click.option("--workflow", metavar="NAME", help="Only runs of this recipe.")
-@click.option("--since", metavar="DURATION", help="Only runs of this last time, such as 2h or 7d.")
+@click.option(
+    "--since", metavar="DURATION", help="Only runs that began no longer ago, such as 2h or 7d."
+)
 @click.option("--project", metavar="FOLDER", help="Only runs of a project; '.' is the one here.")
 @json_option
 def command(
