@@ -20,9 +20,14 @@ class Text(Kind[str]):
     """Text; a bare number is taken as it is written (`name: 2024`)."""
 
     def __init__(
-        self, called: str = "text", may_be_blank: bool = True, one_line: bool = False
+        self,
+        called: str = "text",
+        may_be_blank: bool = True,
+        one_line: bool = False,
+        fix: str = "",
     ) -> None:
         self.called = called
+        self.fix = fix
         self.may_be_blank = may_be_blank
         self.one_line = one_line
 
@@ -46,6 +51,9 @@ class Text(Kind[str]):
 
 class Identifier(Kind[str]):
     called = "an id of letters, digits, '-' and '_'"
+
+    def __init__(self, fix: str = "") -> None:
+        self.fix = fix
 
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):

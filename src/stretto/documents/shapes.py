@@ -193,11 +193,15 @@ class Shape(Struct, frozen=True, dict=True):
                 corrected.entries[meant] = value
                 corrected.keys[meant] = node.keys[name]
                 guessed |= {meant} - {name}
+        has_unknown = len(guessed) < len(unknown)
+        # `condition: "…"` with `true:` beside it is one slip, told of the keys that stand beside it.
+        outer = {self.inner.get(_plain_word(name), "") for name in unknown}
+        guessed |= {key for key in outer if isinstance(node.entries.get(key), ScalarNode)}
         for names, hint in self._slips(unknown, node):
             message = unknown_keys(self.called, names)
             key, path = node.keys[names[0]], (*at, names[0])
             reading.problem_at("RCP101", key, path, message, hint)
-        return corrected, guessed, len(guessed) < len(unknown)
+        return corrected, guessed, has_unknown
 
     def recognises(self, name: str) -> bool:
         """Whether it is one of these keys, stands for one, or is known from other tools."""
@@ -230,6 +234,9 @@ class Shape(Struct, frozen=True, dict=True):
                 hint = f"it means {key}, which is written already: keep one of them"
             elif outer:
                 group, hint = f"under {outer}", f"put it under {outer}:"
+                if isinstance(node.entries.get(outer), ScalarNode):
+                    first = next(key for key, under in self.inner.items() if under == outer)
+                    hint = f"write {outer}: {{{first}: …}}, and put this under it as well"
             slips.setdefault(group, []).append(name)
             inside = node.entries[name]
             if "id" in free and isinstance(inside, MapNode) and len(node.entries) == 1:

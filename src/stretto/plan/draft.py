@@ -183,6 +183,10 @@ class Draft(Struct):
         """Has a problem of exactly this place been told already?"""
         return any(problem.path == spell(at) for problem in self.recipe.problems)
 
+    def has_warning_below(self, at: Path, code: str) -> bool:
+        start = f"{spell(at)}."
+        return any(each.code == code and each.path.startswith(start) for each in self.warnings)
+
     def has_unknown_key(self, at: Path) -> bool:
         """Has the part itself an unknown key? It may be the one that is missing."""
         start = f"{spell(at)}."

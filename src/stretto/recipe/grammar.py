@@ -121,7 +121,7 @@ _STEP_INNER = _words(
     loop="validator until max_iterations feedback_path",
     map="over reduce batch_size max_items on_item_failure stages",
     condition="eval true false then else",
-    switch="cases value default",
+    switch="value cases default",
     retry="max_attempts backoff",
     output="store_as format schema",
 )
@@ -166,6 +166,8 @@ _STEP_FOREIGN = {
     "rules": "rules belong to an agent: write them under agents:, in its validation",
     "validation": "it belongs to an agent: write it under agents:",
     "attachments": "not read here: name the files in read_set and the text",
+    **dict.fromkeys(("fallback", "fallback_agent"), "write on_failure: fallback:AGENT"),
+    "isolation": "write workspace_mode: isolated",
     "apply_from": "not needed: isolated changes are merged back before dependents start",
     "retries": _RETRIES,
     "max_retries": _RETRIES,
@@ -202,6 +204,8 @@ _BODY_FOREIGN = {
     "env": "write env: in the steps with run:",
     "params": "write inputs: {NAME: {default: …}}",
     "process": "remove it: depends_on says the order",
+    "model": "write it in the agents or the steps, or as model: of stretto.yaml",
+    **dict.fromkeys(("defaults", "default_agent"), "write it in each of the steps"),
     **dict.fromkeys(("handler_on", "hooks", "finally", "on_exit"),
         "remove it: on_failure and when of a step say what follows"),
     **dict.fromkeys(("entrypoint", "entry_point", "start"),
@@ -290,9 +294,11 @@ _INSTRUCTION = (
     Key("prompt", Text(), "what it is told: a template"),
     Key("task", Text(), "what it is told: a template"),
 )
+_TARGET = Identifier(fix="name one; others may wait for it, by depends_on")
+_AGENT_ID = Identifier(fix="name one agent, and define it under agents:")
 _AGENT_KEYS = (
-    Key("agent", _ID, "the agent that does it"),
-    Key("subagent", _ID, "the same as agent"),
+    Key("agent", _AGENT_ID, "the agent that does it"),
+    Key("subagent", _AGENT_ID, "the same as agent"),
 )
 # Where only agents work: what an author may mean who writes another kind of work there.
 _BRANCH_FOREIGN = {
@@ -300,6 +306,7 @@ _BRANCH_FOREIGN = {
     "workflow": "branches are agents: write a step with workflow: beside this one, with the same depends_on",
 }
 _MAP_FOREIGN = {
+    **dict.fromkeys(("as", "var", "item_name", "item_var"), "remove it: an element is {{item}}"),
     "run": "elements are given to agents: one command may take the whole list, by stdin",
     "workflow": "elements are given to agents: put a map over the list into the other recipe",
 }
@@ -310,12 +317,12 @@ BRANCH = Shape("a branch", "One of several delegations that start together.", (
 ), may_be_empty=True, words=_BRANCH_WORDS, foreign=_BRANCH_FOREIGN, bare=("agent",))  # fmt: skip
 CONDITION = Shape("'condition'", "Which of two ways to go.", (
     Key("eval", _SENTENCE, "an expression", is_required=True),
-    Key("true", _ID, "a step to run, or an agent to run here, when it holds"),
-    Key("false", _ID, "the same for when it does not"),
+    Key("true", _TARGET, "a step to run, or an agent to run here, when it holds"),
+    Key("false", _TARGET, "the same for when it does not"),
 ), may_be_empty=True, words=_CONDITION_WORDS)  # fmt: skip
 SWITCH = Shape("'switch'", "Which of several ways to go.", (
     Key("value", _SENTENCE, "an expression", is_required=True),
-    Key("cases", MapOf(_ID, keys_are_ids=False), "value → step or agent", is_required=True),
+    Key("cases", MapOf(_TARGET, keys_are_ids=False, fix="write VALUE: STEP, as in {hot: call}"), "value → step or agent", is_required=True),
     Key("default", _ID, "where to go when no case fits"),
 ), may_be_empty=True, words=_SWITCH_WORDS)  # fmt: skip
 _COMMAND_KEYS = (
@@ -406,7 +413,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
         "agents of this recipe; they shadow registered ones"),
     Key("steps", ListOf(ShapeOf(STEP, parts.make_step), fix="write a list, each step beginning with - id: NAME"), "the work: a list of steps",
         is_required=True),
-    Key("output", _SENTENCE, "a template for the result"),
+    Key("output", Text("text that is not empty", may_be_blank=False, fix="write one text, such as '{{steps.ID.output}}'"), "a template for the result"),
     Key("timeout", _DURATION_OR_TEMPLATE, "how long the whole run may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("max_concurrency", Count(1, 1000), "how many subagents may work at once, of steps, branches and elements together"),

@@ -1,6 +1,7 @@
 """Make the parts of a recipe (the classes of `model`) from the fields that were read."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -9,7 +10,16 @@ from typing import Any, cast
 from msgspec import Struct
 
 from stretto.documents.kinds import Identifier, ShapeOf, Text
-from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
+from stretto.documents.node import (
+    ListNode,
+    MapNode,
+    Node,
+    Path,
+    RefusedNode,
+    ScalarNode,
+    describe,
+    plain,
+)
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading
 from stretto.recipe.model import (
     Agent,
@@ -80,7 +90,9 @@ class OnFailureKind(Kind[OnFailure]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> OnFailure | None:
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
-            return self.report_mistyped(node, at, reading)
+            meant = node.entries.get("fallback") if isinstance(node, MapNode) else None
+            hint = f"write fallback:{meant.written[:60]}" if isinstance(meant, ScalarNode) else ""
+            return self.report_mistyped(node, at, reading, hint)
         if node.value in POLICIES:
             return OnFailure(policy=cast(Policy, sys.intern(node.written)))
         if node.value.startswith("fallback:"):
@@ -90,6 +102,8 @@ class OnFailureKind(Kind[OnFailure]):
         guess = closest(node.value, (*POLICIES, "fallback:AGENT"))
         hint = f"did you mean '{guess}'?" if guess else f"write {self.called}"
         hint = _POLICY_WORDS.get(node.value.lower(), hint)
+        if spelt := re.fullmatch(r"fallback(?:\(|[ =_-]+(?:to )?)([\w-]+)\)?", node.value):
+            hint = f"write fallback:{spelt[1]}"
         reading.problem_at("RCP109", node, at, f"'{node.value[:60]}' is not a failure policy", hint)
         return None
 
@@ -195,8 +209,14 @@ class InputsByName(Kind[tuple[Input, ...]]):
         for name, entry in node.entries.items():
             if Identifier().read(node.keys[name], (*at, name), reading) is None:
                 continue
-            is_bare = isinstance(entry, ScalarNode) and entry.value is None
-            body = MapNode(entry.start, entry.end) if is_bare else entry
+            body = entry
+            if isinstance(entry, ScalarNode):
+                body = MapNode(entry.start, entry.end)
+                if entry.value is not None:
+                    # The value is most likely meant for what it is unless another one is given.
+                    message = f"'{name}' must be a mapping, not {describe(entry)}"
+                    hint = f"write {name}: {{default: {entry.written[:60]}}}"
+                    reading.problem_at("RCP103", entry, (*at, name), message, hint)
             read = self.one.read(body, (*at, name), reading)
             if read is not None:
                 inputs.append(read)
@@ -473,7 +493,9 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             "make two steps of it",
         )
     written = fields.get("type", str)
-    if written is not None and written != kind:
+    # A key that belongs under the one that is missing, such as `validator`, says what was meant.
+    is_told = not made_by and fields.has_unknown
+    if written is not None and written != kind and not is_told:
         wanted = next((key for key, made in _TYPE_OF_KEY.items() if made == written), "agent")
         has = f"'{made_by[0]}:'" if made_by else f"no '{wanted}:'"
         reading.problem_at(

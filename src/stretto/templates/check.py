@@ -375,8 +375,7 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
         return _fault("RCP208", reference, 0, "'steps' is not a value by itself", hint)
     step = path[1]
     if step not in known.steps:
-        hint = _suggestion(step, known.steps, "the steps are", "this recipe has no steps")
-        return _fault("RCP203", reference, 1, f"unknown step '{step}'", hint)
+        return _fault("RCP203", reference, 1, f"unknown step '{step}'", _of_step(step, known))
     if len(path) == 2:
         message = f"a step is not a value: say what of '{step}'"
         return _fault("RCP208", reference, 1, message, f"write steps.{step}.output")
@@ -406,6 +405,13 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
             return _fault("RCP208", reference, 3, message, f"write steps.{step}.{facet}")
         case other:
             return _no_facet(reference, step, str(other))
+
+
+def _of_step(name: str, known: Known) -> str:
+    for id, each in known.steps.items():
+        if name in (each.output_keys or ()):
+            return f"write steps.{id}.outputs.{name}"
+    return _suggestion(name, known.steps, "the steps are", "this recipe has no steps")
 
 
 def _no_facet(reference: Reference, step: str, written: str) -> Fault:
@@ -438,6 +444,9 @@ def _bare(reference: Reference, known: Known) -> Fault | None:
     if name in known.steps:
         message = f"unknown name '{name}'; it is a step"
         return _fault("RCP207", reference, 0, message, f"write steps.{name}.output")
+    if name in (*_WORDS_FOR_OUTPUT, "output") and "candidate" in known.local:
+        rest = reference.text[reference.span(0)[1] :]
+        return _fault("RCP207", reference, 0, f"unknown name '{name}'", f"write candidate{rest}")
     # `input.topic` and `step.a.output` are the commonest slips of all.
     if hint := _of_other_tools(reference.path):
         return _fault("RCP207", reference, 0, f"unknown name '{name}'", hint)

@@ -25,6 +25,7 @@ PATH = r"[\w-]++(?:\.[\w-]++|\[[0-9]++\])*+"
 _PATH = re.compile(PATH)
 _PART = re.compile(r"\[([0-9]+)\]|[\w-]+")
 
+_QUOTED = re.compile(r"""\[['"]([\w-]+)['"]\]""")  # steps['a'], as other languages write it
 _ONLY_A_PATH = "braces hold one path: no filters, no logic"
 
 
@@ -91,6 +92,8 @@ def _slip(path: str, end: int, offset: int) -> Fault:
         message, hint = "a name is missing beside this '.'", "write it as in steps.gather.output"
     elif character == "[":
         message, hint = "an index is a whole number from 0", "write it as in items[0]"
+        if _QUOTED.search(path):
+            hint = f"write {_QUOTED.sub(lambda found: f'.{found[1]}', path).strip()[:80]}"
     elif character == "#" and not end:
         message = f"'{path[:20]}' is no path: there are no blocks"
         hint = "write when: in a step of its own, or map: for a list"
@@ -104,6 +107,8 @@ def _slip(path: str, end: int, offset: int) -> Fault:
         message, hint = "'{' cannot be part of a path", "two braces are enough: {{path}}"
     else:
         message, hint = f"{character!r} cannot be part of a path", _ONLY_A_PATH
+        if character == "$" and not end and _PATH.fullmatch(path.strip(" $")):
+            hint = f"write {{{{{path.strip(' $')}}}}}"
     return Fault("RCP201", message, hint, offset + at)
 
 

@@ -42,6 +42,26 @@ def test_single_braces_around_a_step_and_in_a_set_of_branches():
     assert warnings(flat(A, second)) == [("RCP907", 4)]
 
 
+@pytest.mark.parametrize("written", ["steps.a.output", "inputs.t", "kept", " steps.a.output.x[0] "])
+def test_a_path_without_braces_is_one_warning_with_the_braces_as_its_hint(written):
+    steps = (
+        "{id: a, agent: writer, input: x, output: {store_as: kept, format: json}}",
+        f"{{id: b, agent: writer, input: '{written}'}}",
+    )
+    recipe = "workflow:\n  name: t\n  inputs: [{name: t}]\n  steps:\n    - " + "\n    - ".join(
+        steps
+    )
+    (warning,) = (each for each in plan_of(recipe).warnings if each.code != "RCP903")
+    assert (warning.code, warning.hint) == ("RCP907", f"write {{{{{written.strip()}}}}}")
+    assert warning.place.line == 6
+
+
+@pytest.mark.parametrize("written", ["steps.nobody.output", "see inputs.t", "other", "t"])
+def test_other_words_are_text(written):
+    step = f"{{id: a, subagent: writer, prompt: '{written}', when: inputs.t != null}}"
+    assert warnings(flat(step, head="inputs: [{name: t}]")) == []
+
+
 @pytest.mark.parametrize(
     "written", ["{inputs.u}", "{t}", "{steps}", r"\{{inputs.t}}", "{'inputs.t'}"]
 )

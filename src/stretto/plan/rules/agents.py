@@ -46,6 +46,9 @@ def check_agents(draft: Draft) -> None:
         )
 
 
+_FOR_ALL_STEPS = ("defaults", "default_agent")
+
+
 def _agent_at(draft: Draft, at: Path) -> Path:
     """The key that names the agent, if the part has one."""
     return next((here for key in ("subagent", "agent") if draft.is_written(here := (*at, key))), at)
@@ -73,8 +76,10 @@ def _check_named(draft: Draft, work: object, at: Path, id: str) -> None:
 
 
 def _report_missing(draft: Draft, at: Path, message: str) -> None:
-    # An agent that is written but unreadable has its problem already.
-    if not draft.has_problem_below(at):
+    # An agent that is written but unreadable has its problem already, and so has one that is
+    # written once for all steps.
+    is_elsewhere = any(draft.has_told((*draft.recipe.at, key)) for key in _FOR_ALL_STEPS)
+    if not is_elsewhere and not draft.has_problem_below(at):
         draft.problem_at("RCP102", at, message, "name the agent that does it")
 
 

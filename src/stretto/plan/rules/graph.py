@@ -55,7 +55,7 @@ def check_targets(draft: Draft) -> None:
         has_words = (isinstance(work, Condition) and work.eval) or (
             isinstance(work, Switch) and work.value
         )
-        if has_words and not drafted.targets:
+        if has_words and not drafted.targets and not draft.has_problem_below(drafted.step.at):
             draft.problem_at(
                 "RCP116",
                 drafted.step.at,
@@ -76,6 +76,8 @@ def warn_untold(draft: Draft, edges: Edges) -> None:
         befores = [draft.by_id[id] for id in reasons]
         # What a writer did is in the files, and a command may be there for its exit code.
         is_carried = any(each.posture == "writer" for each in (drafted, *befores))
+        if draft.has_warning_below(drafted.step.at, "RCP907"):
+            continue  # it is meant to be told, by marks that mean nothing here
         if is_carried or not all(each.uses for each in befores):
             continue
         before = befores[-1].id

@@ -340,12 +340,11 @@ def check_lists(draft: Draft) -> None:
                 at = (*step.at, "map", "over")
                 parsed = draft.parsed.get(at)
                 if isinstance(parsed, Template) and not _is_list(parsed, draft, at):
-                    draft.problem_at(
-                        "RCP212",
-                        at,
-                        "'over' must be one reference to a list",
-                        'for example "{{steps.split.output.chunks}}"',
-                    )
+                    is_bare = parsed.is_literal and parsed.text.startswith(("steps.", "inputs."))
+                    meant = parsed.text.strip() if is_bare else "steps.split.output.chunks"
+                    hint = f'{"write" if is_bare else "for example"} "{{{{{meant}}}}}"'
+                    message = "'over' must be one reference to a list"
+                    draft.problem_at("RCP212", at, message, hint)
             case Loop(feedback_path=str() as path):
                 at = (*step.at, "loop", "feedback_path")
                 if feedback_reference(path) is None and not draft.has_problem_below(at):
@@ -419,7 +418,7 @@ _USE = "use it, or remove it"
 
 def warn_unused(draft: Draft) -> None:
     _warn_unused_agents(draft)
-    _warn_unused_inputs(draft, _warn_single_braces(draft))
+    _warn_unused_inputs(draft, _warn_single_braces(draft) | _warn_no_braces(draft))
     _warn_marks_of_others(draft)
 
 
@@ -447,6 +446,29 @@ def _warn_single_braces(draft: Draft) -> set[str]:
             hint = f"write {{{{{found.group(1).strip()}}}}}"
             offset = max(0, site.parsed.text.find(written))
             fault = Fault("RCP907", message, hint, offset, len(written))
+            draft.warning_inside(site.at, site.parsed.text, fault)
+    return meant
+
+
+_BARE_PATH = re.compile(r"(steps|inputs)\.([\w-]+)(?:\.[\w-]+|\[[0-9]+\])*")
+
+
+def _warn_no_braces(draft: Draft) -> set[str]:
+    """`input: steps.a.output` is a text of three words. Out: the inputs so named."""
+    steps, stored = {drafted.step.id for drafted in draft.steps}, stored_names(draft)
+    inputs = {str(each.name) for each in draft.recipe.inputs}
+    meant: set[str] = set()
+    for site in _sites(draft):
+        text = site.parsed.text.strip()
+        is_text = isinstance(site.parsed, Template) and site.at[-1] not in ("over", "feedback_path")
+        if not is_text or " " in text or "{{" in text:
+            continue
+        found = _BARE_PATH.fullmatch(text)
+        named = found is not None and found[2] in (steps if found[1] == "steps" else inputs)
+        if named or text in stored:
+            meant |= {found[2]} if found and found[1] == "inputs" else set()
+            message = f"'{text}' has no braces, so it is text and nothing is filled in"
+            fault = Fault("RCP907", message, f"write {{{{{text}}}}}", 0, len(text))
             draft.warning_inside(site.at, site.parsed.text, fault)
     return meant
 
