@@ -305,4 +305,14 @@ ATTACKED = {
         [{'recommendations': [{'title': 'a', 'steps': ['x', 'y']}]}],
         [],
     ),
+    'Must have exactly 2 recommendations': (
+        [{'recommendations': ['a', 'b']}],
+        [{'recommendations': ['a', 'b', 'c']}],
+        [
+            {'recommendations': ['a', 'b', '(none)']},
+            {'recommendations': ['a', 'b', '—']},
+            {'recommendations': ['a', 'b', '**n/a**']},
+            {'recommendations': ['a', '[no others]', 'b']},
+        ],
+    ),
 }  # fmt: skip

@@ -395,7 +395,7 @@ def _may_be_another_number(element: Json) -> bool:
     """An empty element, or "none found", may be none of the things that are counted; a list, lines or
     a group, several."""
     if isinstance(element, str):
-        is_none = _NONE.match(element.strip()) and len(element.split()) <= 4
+        is_none = _NONE.match(_without_marks(element)) and len(element.split()) <= 4
         is_several = any(mark in element.strip() for mark in ("\n", "\r", ";"))
         return bool(is_none) or is_several or _is_placeholder(element)
     if isinstance(element, dict) and element:
@@ -408,8 +408,13 @@ def _may_be_another_number(element: Json) -> bool:
 
 def _is_placeholder(value: Json) -> bool:
     if isinstance(value, str):
-        return value.translate(_INVISIBLE).strip().lower().rstrip(".!") in ("", *_PLACEHOLDERS)
+        return _without_marks(value).lower() in ("", *_PLACEHOLDERS)
     return value in (None, [], {})
+
+
+def _without_marks(text: str) -> str:
+    """`(none)`, `*n/a*` and `—` say as little as the words alone."""
+    return text.translate(_INVISIBLE).strip(" \t\r\n\"'`.!()[]{}<>*_~-–—")
 
 
 def _has_count(rule: r.CountRule, place: _Place) -> RuleDecision:
