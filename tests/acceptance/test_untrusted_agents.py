@@ -85,6 +85,15 @@ def test_the_question_lists_what_would_be_trusted(tmp_path: Path) -> None:
     ]
 
 
+def test_the_commands_that_agents_could_start_are_listed(tmp_path: Path) -> None:
+    write(tmp_path, "stretto.yaml", "cli_commands: [tidy-agent, other-agent]\n")
+    offers = stretto(tmp_path, "trust", "--list", "--json", env=STRANGE).json["offers"]
+    commands = ("tidy-agent", "other-agent")
+    assert offers == [f"lets agents start the command: {each}" for each in commands]
+    _, screen, _ = talk(tmp_path, ["list"], [("Trust this folder", "n\n")], STRANGE)
+    assert "lets agents start the command: tidy-agent" in screen
+
+
 def test_a_server_of_an_untrusted_folder_is_not_called_unknown(tmp_path: Path) -> None:
     write(tmp_path, "stretto.yaml", SERVER)
     write(tmp_path, "recipe.yaml", ASKS_SERVER)

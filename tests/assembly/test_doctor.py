@@ -10,6 +10,13 @@ from stretto.assembly.project import Project
 from support.assembled import settings_of
 
 
+def test_a_package_that_is_not_here_is_optional_and_not_broken() -> None:
+    found = doctor._package("no-such-package", "MCP servers", "mcp")
+    assert (found.status, found.says) == ("optional", "not installed: no MCP servers")
+    assert found.fix == "pip install 'stretto[mcp]'"
+    assert doctor._package("click", "the terminal", "cli").status == "ok"
+
+
 def test_weights_that_the_demo_fetched_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

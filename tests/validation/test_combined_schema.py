@@ -77,6 +77,12 @@ def test_two_plain_objects_are_one_plain_object() -> None:
         ),
         ({"type": "array", "maxItems": 2}, {"type": "array", "minItems": 1}, [1], ([], [1, 2, 3])),
         ({"enum": ["a", "b"]}, {"enum": ["b", "c"]}, "b", ("a", "c")),
+        (
+            {"type": "object", "properties": {"n": {"minimum": 3}}},
+            {"type": "object", "properties": {"n": False}},
+            {},
+            ({"n": 4},),
+        ),
     ],
 )
 def test_both_hold(
