@@ -216,6 +216,17 @@ def test_at_a_terminal_markdown_is_rendered_and_nothing_of_it_is_lost(tmp_path: 
     assert "\x1b" not in screen
 
 
+def test_code_stands_on_the_terminals_own_ground(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    text = "Call `total` so:\n\n```python\nfor line in lines:\n    total('it')\n```\n"
+    write(tmp_path, "script.yaml", answering(text))
+    colours = {"NO_COLOR": "", "TERM": "xterm-256color"}
+    code, screen, _ = talk(tmp_path, ["run", "recipe.yaml", *MODEL], [], colours)
+    assert code == 0
+    assert "\x1b[1mfor\x1b[0m" in screen  # in colours, and no ground for them is set
+    assert not re.search(r"\x1b\[(?:[0-9]+;)*(?:4[0-7]|48;[0-9;]+|10[0-7])m", screen)
+
+
 def test_detached_its_id_is_alone_on_stdout(tmp_path: Path) -> None:
     said = run(tmp_path, CHAIN, "default: ok", "--detach")
     assert said.code == 0

@@ -142,6 +142,17 @@ def test_of_a_change_without_files_there_is_nothing_to_apply(
     assert (changes["files"], changes["standing"]) == (0, "nothing to apply")
 
 
+def test_a_change_without_files_is_told_where_its_patch_would_be(tmp_path: Path) -> None:
+    run_id = str(wrote(tmp_path, "merge_back: auto", Said("done"))["run_id"])
+    write(tmp_path, "a.txt", "one\n")
+    again = str(wrote(tmp_path, "merge_back: auto", Said("done"))["run_id"])
+    assert "+one" in stretto(tmp_path, "diff", run_id, "a").out
+    shown = stretto(tmp_path, "diff", again, "a")
+    assert (shown.out, "step 'a' changed no file" in shown.err) == ("", True)
+    for id, why in ((run_id, "it was merged before"), (again, "step 'a' changed no file")):
+        assert f"{why}; nothing is left to do" in stretto(tmp_path, "apply", id, "a").out
+
+
 def test_a_program_may_remove_what_its_write_set_covers(tmp_path: Path) -> None:
     for number in range(30):
         write(tmp_path, f"old/{number}.txt", "x\n")

@@ -133,6 +133,13 @@ def test_lists_are_printed_without_a_model(folder: Path, line: str) -> None:
     assert said.out
 
 
+def test_the_help_is_a_table_of_two_columns(folder: Path) -> None:
+    said = stretto(folder, "chat", "-p", "/help", "--model", "scripted:none.yaml").out
+    rows = [line for line in said.splitlines() if line.startswith("/")]
+    assert len(rows) == 9
+    assert len({len(row) - len(row.split("   ")[-1].lstrip()) for row in rows if "   " in row}) == 1
+
+
 def test_a_goal_that_is_set_in_a_chat_asks_its_model_and_may_do_what_it_may(folder: Path) -> None:
     line = '/goal set "It is there" --verify "command:touch made; test -f made"'
     chat = ("chat", "-p", line, "--json", *MODEL)

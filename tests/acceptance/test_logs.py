@@ -151,6 +151,7 @@ def test_logs_of_a_run_that_awaits_approval_end_with_its_exit_code(tmp_path: Pat
     said = stretto(tmp_path, "logs", run_id, "-f")
     assert said.code == 3
     assert f"stretto approve {run_id} g --show" in said.err
+    assert "nothing was said or done" in stretto(tmp_path, "logs", run_id, "g").err
     assert stretto(tmp_path, "logs", run_id).code == 0
     stretto(tmp_path, "reject", run_id, "g", "--reason", "no")
     assert stretto(tmp_path, "logs", run_id, "-f").code == 1  # it has ended, and not complete

@@ -235,6 +235,17 @@ def test_retry_with_an_edited_recipe_reuses_what_is_unchanged(tmp_path: Path) ->
     assert report["agents_deployed"] == 1
 
 
+def test_a_run_says_which_answers_are_reused(tmp_path: Path) -> None:
+    first = ran(tmp_path, CHAIN)
+    write(tmp_path, "edited.yaml", CHAIN.replace('"check', '"check well'))
+    said = stretto(tmp_path, "retry", first["run_id"], "--recipe", "edited.yaml", *MODEL).err
+    told = {line.split()[1]: line for line in said.splitlines() if " succeeded in " in line}
+    reused = [step for step, line in told.items() if line.endswith(", reused")]
+    assert len(reused) == len(told) - 1, said
+    assert f", {len(reused)} answers reused\n" in said
+    assert "reused" not in stretto(tmp_path, "run", "edited.yaml", *MODEL).err
+
+
 LEAD = '{"lead_data": {"name": "Ann"}, "icp_criteria": {}}'
 PROPOSAL = '{"company_name": "Acme", "contact_name": "Ann", "our_services": "looms"}'
 REVIEWED = """\

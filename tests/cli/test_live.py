@@ -11,6 +11,7 @@ from rich.console import Console
 
 from stretto.cli.progress.frame import dollars, elapsed, short_count
 from stretto.cli.progress.lines import ChangedSteps
+from stretto.cli.progress.rows import row_of
 from stretto.cli.progress.view import LiveView
 from stretto.events.attempts import AttemptId
 from stretto.events.model import (
@@ -25,7 +26,7 @@ from stretto.events.model import (
 from stretto.schedule.state import StepState
 from stretto.text.short import columns, fit
 from stretto.vocabulary.amounts import Limits, Usage
-from stretto.vocabulary.names import StepId
+from stretto.vocabulary.names import RunId, StepId
 from support.scheduling import Driven, Fail, Give, Hang, plan_of
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -277,6 +278,17 @@ def test_a_map_says_how_many_elements_are_through():
     assert watched.run().line("m").endswith("1 failed, 1 warning: item 1 failed: bad")
 
 
+def test_answers_of_an_earlier_run_are_told_apart():
+    watched = Watched(MAP, {"m": Give("x")}, xs=[1, 2, 3]).run()
+    state, map_step = watched.driven.state, watched.driven.state.steps[StepId("m")]
+    attempts = [part.attempts[-1] for part in map_step.parts.values()]
+    attempts[0].reused_from = RunId("run-0")
+    assert row_of(state, map_step).says == "3 elements, 1 of 4 reused"
+    for attempt in attempts:
+        attempt.reused_from = RunId("run-0")
+    assert row_of(state, map_step).says == "3 elements, reused"
+
+
 def test_a_map_sums_the_tokens_of_its_elements():
     script = {"m": Give("x", usage=Usage(0, 100))}
     watched = Watched(MAP, script, xs=[1, 2, 3]).run()
@@ -391,6 +403,7 @@ def test_a_run_that_is_taken_up_again_shows_what_had_ended():
     said = ["".join(text for text, _ in line) for line in view.frame()]
     assert said[2].startswith("✓ a succeeded")
     assert said[3].startswith("▶ b running")
+    assert not any("retry" in line for line in said), "what a crash cut short had not failed"
 
 
 def test_the_final_frame_stays_on_the_screen():

@@ -125,6 +125,15 @@ def test_a_short_last_column_stays_beside_the_others(monkeypatch):
     assert made[1].endswith(" two")
 
 
+def test_one_long_cell_does_not_push_the_others_below(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 40)
+    rows = [("2026-1", "complete", "mix"), ("2026-2", "complete", "chat (chat …f90434, turn 1)")]
+    made = columns([("RUN", "STATUS", "WORKFLOW"), *rows, ("2026-3", "x" * 20, "mix")])
+    assert [line.count("\n") for line in made] == [0, 0, 1, 0]
+    assert made[2].split("\n")[1].strip() == "chat (chat …f90434, turn 1)"
+    assert max(width_of(part) for line in made for part in line.split("\n")) <= 40
+
+
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_a_question_is_broken_so_that_its_answer_fits_behind_it(monkeypatch, width):
     monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: width)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from stretto.events.model import CancelRequested
+from stretto.events.model import CancelRequested, Rejected
 from stretto.report.conclusion import conclusion_of
 from stretto.report.html import as_html
 from stretto.report.json_form import report_as_json
@@ -49,6 +49,14 @@ def test_a_partial_run_whose_steps_succeeded_says_that_something_is_missing():
     report = replace(reported(CHAIN), status="partial")
     says = "All 3 steps succeeded. A part of the work is missing: the warnings say which."
     assert conclusion_of(report).says == says
+
+
+def test_of_a_step_that_a_person_rejected_there_are_no_logs():
+    driven = Driven(plan_of(GATED), {}).start().run()
+    (asked,) = driven.state.awaiting_approval
+    driven.see(Rejected(driven.now, asked, reason="no"))
+    driven.run()
+    assert commands(report_of(driven.state)) == ["stretto retry run-1"]
 
 
 def test_several_failures_are_told_by_the_first():

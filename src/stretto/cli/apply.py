@@ -62,12 +62,17 @@ def command(
     options = ApplyOptions(
         dry_run, unfinished, allow_removals, allow_secrets, resolved, ours, theirs
     )
-    _print(asyncio.run(_apply(run, step, options, as_json)), as_json)
+    applied, has_files = asyncio.run(_apply(run, step, options, as_json))
+    if as_json:
+        print_json(applied_as_json(applied))
+    else:
+        _print(applied, has_files)
 
 
 async def _apply(
     handle: str | None, named: str | None, options: ApplyOptions, as_json: bool
-) -> AppliedChange:
+) -> tuple[AppliedChange, bool]:
+    """What was applied, and whether the step had changed any file."""
     handle, named = (handle, named) if named is not None else (None, handle)
     step = StepId(named or "")
     async with OpenStretto() as stretto:
@@ -81,7 +86,8 @@ async def _apply(
             applied = apply_change(project, history, step, options, at)
             if not options.is_dry_run:
                 await runs.note_applied(run_id, step, user_name())
-        return applied
+        made = history.state.steps[step].changes
+        return applied, bool(made and made.files)
 
 
 @contextmanager
@@ -101,12 +107,10 @@ def _ignored_signals() -> Iterator[Callable[[str], None]]:
             signal.signal(number, handler)
 
 
-def _print(applied: AppliedChange, as_json: bool) -> None:
-    if as_json:
-        print_json(applied_as_json(applied))
-        return
+def _print(applied: AppliedChange, has_files: bool) -> None:
     if applied.was_merged:
-        say("it was merged before; nothing is left to do")
+        why = "it was merged before" if has_files else f"step '{applied.step}' changed no file"
+        say(f"{why}; nothing is left to do")
         return
     word = "would change" if applied.is_dry_run else "changed"
     say(f"{word} {counted(len(applied.files), 'file')}")

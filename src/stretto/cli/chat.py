@@ -48,17 +48,23 @@ _LISTS = {
     "capture": ["capture"],
 }
 _OWN = ("help", "exit", "cancel")
-_HELP = """\
-/NAME key=value text   run a workflow; the text is its first required input that is not set
-/workflows             which there are
-/goal set "…" --verify command:CMD    run again until a verifier passes; also /goal list, show
-/agents  /playbooks  /runs            what there is
-/draft first …, then …                words become a recipe, which you approve; then it runs
-/capture NAME          what was delegated in this chat becomes a workflow of that name
-/cancel                end the turn that waits for you
-/exit                  leave; so does Ctrl-D
-//…                    say something that begins with a slash
-A line that ends with \\ goes on in the next one. Ctrl-C ends the turn, not the chat."""
+_HELP = (
+    (
+        "/NAME key=value text",
+        "run a workflow; the text is its first required input that is not set",
+    ),
+    ("/workflows", "which there are"),
+    ('/goal set "…" --verify V', "run again until V passes, such as test:; also /goal list, show"),
+    ("/agents  /playbooks  /runs", "what there is"),
+    ("/draft first …, then …", "words become a recipe, which you approve; then it runs"),
+    ("/capture NAME", "what was delegated in this chat becomes a workflow of that name"),
+    ("/cancel", "end the turn that waits for you"),
+    ("/exit", "leave; so does Ctrl-D"),
+    ("//…", "say something that begins with a slash"),
+)
+_HELP_OF_LINES = (
+    "A line that ends with \\ goes on in the next one. Ctrl-C ends the turn, not the chat."
+)
 
 
 @click.command("chat")
@@ -285,7 +291,8 @@ class _Session:
         if command.name in _LISTS:
             return self._run_command(command)
         if command.name in ("help", ""):
-            say(_HELP)
+            say("\n".join(columns(_HELP)))
+            say(_HELP_OF_LINES)
             return 0
         if command.name == "cancel":
             return self._finish(self._drive(self._chat.cancel))

@@ -45,7 +45,9 @@ def _show_change(project: Project, history: History, step: str, as_json: bool) -
     change = diff_of(project, history, step)
     if change.is_redacted:
         say("the patch holds a secret's value, shown as [redacted]", err=True)
-    if not as_json:
+    if as_json:
+        print_json(change_as_json(change))
+    elif change.files:
         print_bytes(change.patch)  # git apply reads it byte for byte
-        return
-    print_json(change_as_json(change))
+    else:
+        say(f"step '{step}' changed no file", err=True)

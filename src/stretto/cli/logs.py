@@ -53,6 +53,7 @@ async def _print(handle: str | None, step: str | None, follow: bool, as_json: bo
         for each in words.rest():
             printer.show(each)
         printer.end()
+        printer.say_if_nothing()
         return await explain_left(stretto, await run.state()) if follow else None
 
 
@@ -89,6 +90,10 @@ class _Printer:
         if self._is_speaking:
             say()
         self._is_speaking = False
+
+    def say_if_nothing(self) -> None:
+        if not self._last and not self._as_json:
+            say("nothing was said or done", err=True)
 
 
 def _indent(text: str) -> str:

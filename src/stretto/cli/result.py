@@ -35,7 +35,7 @@ from stretto.vocabulary.statuses import UNFINISHED, StepStatus
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.markdown import Markdown, TableElement
+    from rich.markdown import CodeBlock, Markdown, TableElement
     from rich.table import Table
 
 _MOST_ISSUES = 5
@@ -161,6 +161,8 @@ def _print_standing(report: Report) -> None:
     took = f"{preposition} {length(report.duration_seconds)}: {_count_steps(report)}"
     say(took, err=True, mark=report.status, colour=colour)
     used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
+    reused = sum(bool(each.reused_from) for step in report.steps for each in step.attempts)
+    used += [f"{counted(reused, 'answer')} reused"] if reused else []
     used += [_count_calls(report.calls)] if report.calls.made else []
     used += [cost_of(report.usage, uses_of(report.steps))] if report.usage.usd > 0 else []
     cut = sum(each in ("running", "interrupted") for each in _attempt_statuses(report))
@@ -219,8 +221,10 @@ def print_answer(value: Json) -> None:
 def print_rendered(text: str) -> None:
     """Markdown as a terminal shows it: headings, lists, tables, code. Elsewhere, as it is."""
     from rich.console import Console
+    from rich.theme import Theme
 
-    console = Console()
+    # Of itself it would set words of code in a black box.
+    console = Console(theme=Theme({"markdown.code": "bold cyan", "markdown.code_block": "cyan"}))
     shown = for_terminal(text)
     if not console.is_terminal or console.is_dumb_terminal or not _is_utf8(console.encoding):
         say(shown)
@@ -237,7 +241,11 @@ def _markdown(text: str) -> "Markdown":
     from rich.markdown import Markdown
 
     class Rendered(Markdown):
-        elements: ClassVar = {**Markdown.elements, "table_open": _table_element()}
+        elements: ClassVar = {
+            **Markdown.elements,
+            "table_open": _table_element(),
+            **dict.fromkeys(("fence", "code_block"), _code_element()),
+        }
 
     rendered = Rendered(visible(text), hyperlinks=False)
     # Rich would drop what looks like HTML, as `list<int>` does, and join the lines of a poem.
@@ -248,6 +256,29 @@ def _markdown(text: str) -> "Markdown":
             if child.type == "softbreak":
                 child.type = "hardbreak"
     return rendered
+
+
+@cache
+def _code_element() -> "type[CodeBlock]":
+    """Code on the terminal's own ground and in its own colours, be they dark or light."""
+    from rich.markdown import CodeBlock
+    from rich.style import Style
+    from rich.syntax import ANSISyntaxTheme, Syntax
+
+    styles = {
+        ("Keyword",): Style(bold=True),
+        ("Literal", "String"): Style(color="green"),
+        ("Comment",): Style(dim=True),
+    }
+
+    class OnOwnGround(CodeBlock):
+        def __rich_console__(
+            self, console: "Console", options: "ConsoleOptions"
+        ) -> Iterator["RenderableType"]:
+            code, theme = str(self.text).rstrip(), ANSISyntaxTheme(styles)
+            yield Syntax(code, self.lexer_name, theme=theme, word_wrap=True, padding=1)
+
+    return OnOwnGround
 
 
 _LONGEST_WORD = 12  # characters; in a table, states and numbers have no more

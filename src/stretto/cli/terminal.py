@@ -233,11 +233,31 @@ def columns(
     if room <= 0:
         return [(_align(row, widths, gap) + row[-1]).rstrip() for row in rows]
     beside = room - sum(widths) - len(gap) * len(widths)
-    longest = max(screen_columns(row[-1]) for row in rows)
-    if beside >= min(longest, _NARROWEST_PROSE):
+    lasts = [screen_columns(row[-1]) for row in rows]
+    if beside >= min(max(lasts), _NARROWEST_PROSE):
         return [_beside(_align(row, widths, gap), row[-1], room, margin) for row in rows]
+    is_prose = max(lasts) >= _NARROWEST_PROSE
+    if not is_prose and 2 * sum(last <= beside for last in lasts) > len(rows):
+        # The few that are too long do not push all the others below.
+        heads = [_align(row, widths, gap) for row in rows]
+        return [
+            head + row[-1] if last <= beside else _below(head, [row[-1]], room, margin)
+            for head, row, last in zip(heads, rows, lasts, strict=True)
+        ]
+    return _stacked(rows, widths, gap, room, margin, is_prose, has_head)
+
+
+def _stacked(
+    rows: Sequence[tuple[str, ...]],
+    widths: Sequence[int],
+    gap: str,
+    room: int,
+    margin: int,
+    is_prose: bool,
+    has_head: bool,
+) -> list[str]:
+    """Each last column below its row, with those before it that do not fit either."""
     kept = max(1, sum(sum(widths[: i + 1]) + len(gap) * i <= room for i in range(len(widths))))
-    is_prose = longest >= _NARROWEST_PROSE
     made = []
     for place, row in enumerate(rows):
         # Prose explains itself; its name would stand over a column that is not there.

@@ -142,7 +142,8 @@ def _commands(report: Report) -> Iterator[NextCommand]:
         yield NextCommand(
             f"stretto report {run}", f"shows {len(asked) - _MOST_STEPS} more that wait"
         )
-    for step in failed[:1]:
+    # Where a person has rejected a step, nothing was said in it.
+    for step in [step for step in failed if step.attempts][:1]:
         yield NextCommand(f"stretto logs {run} {step.id}", "shows what it said and did")
     if chat := chat_of_turn(report.workflow, report.trigger, [step.id for step in report.steps]):
         if report.status != RunStatus.RUNNING and not report.is_ok:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
-from stretto.cli.progress.rows import one_line
+from stretto.cli.progress.rows import join_pieces, one_line, reused_of
 from stretto.cli.terminal import print_json_text, say
 from stretto.events.codec import encode_ascii
 from stretto.events.model import (
@@ -202,7 +202,8 @@ class Lines:
     def _line(self, step: StepState, stage: StepWord) -> str:
         line = f"{self._signs[stage]} {step.id.ljust(self._width)} {stage}"
         if stage == "succeeded" and step.started_at is not None:
-            line += f" in {format_duration((step.ended_at or step.started_at) - step.started_at)}"
+            took = format_duration((step.ended_at or step.started_at) - step.started_at)
+            line += f" in {join_pieces(took, reused_of(step))}"
         why = one_line(step.error or step.reason)
         return f"{line}: {why}" if why else line
 

@@ -125,6 +125,15 @@ def retries_of(count: int) -> str:
     return counted(count, "retry") if count else ""
 
 
+def reused_of(step: StepState) -> str:
+    """How many of its answers are those of an earlier run: nobody was asked for them."""
+    parts = step.parts.values()
+    count = sum(bool(part.attempts and part.attempts[-1].reused_from) for part in parts)
+    if count == len(parts):
+        return "reused" if count else ""
+    return f"{count:,} of {len(parts):,} reused" if count else ""
+
+
 def _tally(part: PartState) -> Tally:
     return Tally(
         tokens=sum(attempt.usage.tokens for attempt in part.attempts),
@@ -138,7 +147,8 @@ def _tally(part: PartState) -> Tally:
 def _retries(attempts: list[AttemptState]) -> int:
     # A fallback is another agent, and what a crash cut short had not failed.
     return sum(
-        was.failure is not None and was.agent == now.agent for was, now in pairwise(attempts)
+        was.failure is not None and was.outcome != "in_doubt" and was.agent == now.agent
+        for was, now in pairwise(attempts)
     )
 
 
@@ -157,7 +167,8 @@ def _says(state: RunState, step: StepState, stage: StepWord, tally: Tally) -> st
             progress = _progress(step, tally) or ("" if activity or _words(step) else _agent(step))
             return join_pieces(progress, retries_of(tally.retries), activity)
         case "succeeded":
-            return join_pieces(_summary(step, tally), retries_of(tally.retries), _warning_of(step))
+            retries = retries_of(tally.retries)
+            return join_pieces(_summary(step, tally), reused_of(step), retries, _warning_of(step))
         case "failed":
             return join_pieces(retries_of(tally.retries), one_line(step.error or ""))
         case "skipped" | "held" | "cancelled":
