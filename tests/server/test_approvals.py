@@ -56,6 +56,27 @@ def test_an_approval_lets_the_run_go_on_and_the_second_one_is_told_what_stands(
     assert until(client, run, "complete")["output"] == "Hello!"
 
 
+SKIPPING = """\
+name: skipping
+steps:
+  - {id: act, subagent: writer, gate: human, timeout: 2s, on_failure: skip, prompt: Act.}
+  - {id: after, subagent: writer, depends_on: [act], prompt: Go on.}
+"""
+
+
+def test_what_is_said_of_a_deadline_is_what_happens(server: Served) -> None:
+    client = server.client()
+    client.put("/api/workflows/skipping", json={"recipe": SKIPPING})
+    run = started(client, "skipping")
+    until(client, run, "waiting")
+    gates = client.get("/api/approvals").json()["approvals"]
+    said = [each["then"] for each in gates if each["run_id"] == run]
+    assert said == ["the step fails, and the steps that need it go on without its output"]
+    steps = until(client, run, "partial")["steps"]
+    assert (steps["act"]["status"], steps["act"]["output"]) == ("failed", None)
+    assert steps["after"]["status"] == "succeeded"
+
+
 def test_a_prompt_is_edited_and_approved(server: Served) -> None:
     client = server.client()
     run = started(client, "gated")

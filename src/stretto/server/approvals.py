@@ -28,7 +28,7 @@ from stretto.vocabulary.names import RunId, StepId
 router = new_router("approvals")
 _THEN = {
     "inline": "the step fails, and the steps that need it are told so",
-    "skip": "the step is skipped",
+    "skip": "the step fails, and the steps that need it go on without its output",
     "block": "the step fails, and the steps that need it are held",
     "abort": "the step fails, and the run with it",
 }
