@@ -6,7 +6,13 @@ import pytest
 from msgspec import structs
 
 from stretto.assembly.identity import MachineIdentities
-from stretto.config.settings import BashSettings, Search, Settings, load_settings
+from stretto.config.settings import (
+    BashSettings,
+    Search,
+    Settings,
+    WorkspaceSettings,
+    load_settings,
+)
 
 
 @pytest.fixture
@@ -82,6 +88,8 @@ def test_a_tool_is_another_once_it_is_configured_otherwise(
     networked = structs.replace(settings, bash=BashSettings(network=True))
     assert tool("Bash", networked) != tool("Bash", settings)
     assert tool("Bash", structs.replace(settings, sandbox="off")) != tool("Bash", settings)
+    carrying = structs.replace(settings, workspace=WorkspaceSettings(carry=("lib",)))
+    assert tool("Bash", carrying) != tool("Bash", settings)
     one, two = (structs.replace(settings, search=Search(f"http://{host}/")) for host in ("a", "b"))
     assert tool("WebSearch", one) != tool("WebSearch", two)
     assert tool("Read", one) == tool("Read", two) == ""

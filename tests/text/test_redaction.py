@@ -1,8 +1,9 @@
 """Secrets are found by name, by form and by chance, in every form that programs give them."""
 
 import base64
+import html
 import json
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -148,6 +149,41 @@ def test_other_forms(form: str) -> None:
     said = OURS.text(form)
     assert MASK in said
     assert KEY not in said
+
+
+ODD = "pä\"ss'w<o>r&d/0815+!x 7"
+ODD_BYTES = ODD.encode()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        json.dumps(ODD).replace("/", "\\/"),  # PHP
+        json.dumps(ODD, ensure_ascii=False),
+        json.dumps(ODD).replace("<", "\\u003c").replace("&", "\\u0026"),  # Go
+        json.dumps(ODD).replace('\\"', "\\u0022").replace("+", "\\u002B"),  # .NET
+        json.dumps(json.dumps(ODD)), repr(ODD), repr(ODD_BYTES), html.escape(ODD), html.escape(ODD, quote=False),
+        quote(ODD), quote(ODD, safe="").lower(), quote(ODD, safe="/+"), quote_plus(ODD),
+        ODD.replace("'", "'\\''"), "&#60;".join(ODD.split("<")),
+        ODD_BYTES.hex(" "), ODD_BYTES.hex(":").upper(), "".join(f"\\x{byte:02x}" for byte in ODD_BYTES),
+        base64.b32encode(ODD_BYTES).decode(),
+    ],
+)  # fmt: skip
+def test_each_encoder_escapes_in_its_own_way(form: str) -> None:
+    redactor = Redactor({"DB_PASSWORD": ODD})
+    said = redactor.text(f"it is {form}, they say")
+    assert MASK in said
+    assert "0815" not in said
+    assert redactor.named(form) == ("DB_PASSWORD",)
+    for cut in range(1, len(form)):
+        told = form[: redactor.safe_length(form[:cut])]
+        assert "0815" not in told
+
+
+def test_what_is_near_a_secret_is_none() -> None:
+    redactor = Redactor({"DB_PASSWORD": ODD})
+    for text in (ODD[:-1] + "8", "50% of \\d/0815+ & more", "0a 0b 0c 0d 0e 0f", "C:\\x41\\0815"):
+        assert redactor.text(text) == text
 
 
 def test_a_secret_of_several_lines_is_found_by_each_of_them() -> None:

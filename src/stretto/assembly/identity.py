@@ -47,7 +47,9 @@ class MachineIdentities:
             return self._of_server(settings.mcp_servers.get(name.split("__")[1]))
         if name == "Bash":
             given = self._variables(settings.bash.environment)
-            return _digest([settings.sandbox, given, settings.bash.network])
+            return _digest(
+                [settings.sandbox, given, settings.bash.network, *settings.workspace.carry]
+            )
         if name == "WebSearch" and settings.search is not None:
             return _digest([settings.search.url, settings.search.kind])
         if name == "WebFetch" and settings.web_allow_private:

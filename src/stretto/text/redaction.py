@@ -2,19 +2,19 @@
 without them.
 
 A secret is found as it is and in the forms that programs give it: base64 at any offset, also broken
-into lines, hexadecimal, escaped for a URL or for JSON.
+into lines, hexadecimal, escaped for a URL, for JSON, HTML or a shell.
 """
 
-import json
 import re
-from base64 import standard_b64encode, urlsafe_b64encode
+from base64 import b32encode, standard_b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
-from urllib.parse import quote, quote_plus
 
+from stretto.text.escaped import EscapedSecret, may_hold_escapes
 from stretto.text.secrets import is_telling, secret_values
 from stretto.vocabulary.json_value import Json
 
 MASK = "[redacted]"
+_DUMP = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]){3}|\\x[0-9a-f]{2}")
 _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
 # A longer secret is found by its pieces: whoever waits for all of it would wait too long.
 _LONGEST_PIECE = 96
@@ -29,24 +29,32 @@ class Redactor:
         of a hundred alternatives of a pattern."""
         self._names: dict[str, str] = {}  # of what is looked for → the variable
         self._whole: dict[str, str] = {}  # half of an encoded secret → all of it
+        self._escaped: list[EscapedSecret] = []
         for value, name in secret_values(environ).items():
             for number, piece in enumerate(_pieces(value)):
                 self._look_for(piece, name)
+                self._look_for_escaped(piece, name)
                 if number < _MOST_ENCODED_PIECES:
                     for form in _forms(piece):
                         self._look_for_form(form, name)
-        self._longest = max(map(len, (*self._names, *self._whole.values())), default=0)
+        lengths = map(len, (*self._names, *self._whole.values()))
+        self._longest = max((*lengths, *(each.longest for each in self._escaped)), default=0)
         # The longest first, for one may be a part of another.
         self._needles = sorted(self._names, key=len, reverse=True)
+        # Dumps are rare, and their forms many.
+        self._usual = [needle for needle in self._needles if not _DUMP.search(needle)]
 
     @property
     def has_secrets(self) -> bool:
         return bool(self._needles)
 
     def text(self, text: str) -> str:
-        hits = [needle for needle in self._needles if needle in text]
-        if not hits:
+        hits = [needle for needle in self._needles_for(text) if needle in text]
+        escaped = self._escaped_in(text)
+        if not hits and not escaped:
             return text
+        for each in escaped:
+            text = each.pattern.sub(MASK, text)
         for needle in hits:
             if (whole := self._whole.get(needle)) is not None:
                 text = _broken_into_lines(whole).sub(MASK, text)
@@ -55,20 +63,34 @@ class Redactor:
 
     def named(self, text: str) -> tuple[str, ...]:
         """The variables whose values are in a text."""
-        found = (self._names[needle] for needle in self._needles if needle in text)
+        found = [self._names[needle] for needle in self._needles_for(text) if needle in text]
+        found += [each.name for each in self._escaped_in(text) if each.pattern.search(text)]
         return tuple(dict.fromkeys(found))
+
+    def _needles_for(self, text: str) -> list[str]:
+        return self._needles if _DUMP.search(text) else self._usual
+
+    def _escaped_in(self, text: str) -> list[EscapedSecret]:
+        """Those that may stand in it in some other form than their own."""
+        if not self._escaped or not may_hold_escapes(text):
+            return []
+        return [each for each in self._escaped if each.is_likely_in(text)]
 
     def safe_length(self, text: str) -> int:
         """How much of a text that still grows can be told: no secret may begin in it and end later."""
         if not self._needles:
             return len(text)
         safe = max(0, len(text) - self._longest + 1)
-        for needle in self._needles:
+        for needle in self._needles_for(text):
             at = text.find(needle)
             while 0 <= at < safe:
                 if safe < at + len(needle):
                     safe = at
                 at = text.find(needle, at + 1)
+        for each in self._escaped_in(text):
+            for found in each.pattern.finditer(text):
+                if found.start() < safe < found.end():
+                    safe = found.start()
         return safe
 
     def json(self, value: Json) -> Json:
@@ -99,6 +121,11 @@ class Redactor:
         if is_telling(needle):
             self._names.setdefault(needle, name)
 
+    def _look_for_escaped(self, piece: str, name: str) -> None:
+        escaped = EscapedSecret(piece, name)
+        if is_telling(piece) and escaped.can_be_found:
+            self._escaped.append(escaped)
+
     def _look_for_form(self, form: str, name: str) -> None:
         """By its halves as well, since one of them is whole wherever a line breaks."""
         half = len(form) // 2
@@ -123,10 +150,11 @@ def _pieces(value: str) -> list[str]:
 
 def _forms(piece: str) -> Iterator[str]:
     raw = piece.encode("utf-8", "surrogatepass")
-    escaped = {json.dumps(piece)[1:-1], quote(piece, safe=""), quote(piece), quote_plus(piece)}
-    yield from sorted(escaped - {piece})
-    yield raw.hex()
-    yield raw.hex().upper()
+    for form in (raw.hex(), raw.hex(" "), raw.hex(":")):
+        yield form
+        yield form.upper()
+    yield "".join(f"\\x{byte:02x}" for byte in raw)
+    yield b32encode(raw).decode().rstrip("=")[:-1]  # the last letter says where it ends
     for offset in range(3):
         yield _base64(raw, offset)
         if (urlsafe := _base64(raw, offset, urlsafe_b64encode)) != _base64(raw, offset):
