@@ -59,7 +59,7 @@ class Bounded extends Component<{ children: ComponentChildren }, { thrown?: unkn
 
 function Page(): JSX.Element {
   const [, first = '', second, ...rest] = path.value.split('/').map(decoded)
-  const name = [second, ...rest].filter((each) => each !== undefined).join('/')
+  const name = [second, ...rest].filter(Boolean).join('/')
   switch (first) {
     case '':
     case 'workflows':

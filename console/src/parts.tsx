@@ -189,6 +189,16 @@ export function useNow(everyMs = 1000, isOn = true): number {
   return at
 }
 
+// What is typed is searched for once the typing stops.
+export function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 250)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
+}
+
 // 'in 14 s', counted down.
 export function Until({ at }: { at: string | null }): JSX.Element | null {
   const said = until(at, useNow(1000, at !== null))

@@ -348,3 +348,37 @@ def test_a_phone_gives_each_check_and_each_model_the_whole_width(
             expect(cell).to_be_visible()
             assert cell.evaluate("each => each.getBoundingClientRect().width") > 340, path
         assert faults(page) == []
+
+
+def test_what_is_searched_for_among_the_runs_is_found_as_it_is_typed_and_stays_typed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        for topic in ("tea", "coffee"):
+            site.start("gated", topic=topic)
+        page = site.page("/runs")
+        rows = page.get_by_role("checkbox")
+        expect(rows).to_have_count(2, timeout=PATIENCE)
+        search = page.get_by_label("Text in id, workflow or inputs")
+        search.press_sequentially("coff")
+        expect(rows).to_have_count(1)
+        expect(page.get_by_text("topic: coffee")).to_be_visible()
+        site.start("gated", topic="iced coffee")
+        expect(rows).to_have_count(2, timeout=PATIENCE)
+        expect(search).to_have_value("coff")
+        expect(search).to_be_focused()
+        assert page.url.endswith("?text=coff")
+        assert site.errors == []
+
+
+def test_an_address_with_a_slash_or_a_tab_too_many_shows_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        run = ended_run(site, "slow")
+        page = site.page(f"/runs/{run}/")
+        expect(page.locator("h1 .state")).to_have_text("complete")
+        for path in ("/workflows/slow/", "/workflows/slow?tab=nothing", "/workflows/slow?from="):
+            come_to(page, site, path)
+            expect(page.get_by_role("button", name="Run", exact=True)).to_be_visible()
+        assert site.errors == []

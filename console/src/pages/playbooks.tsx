@@ -1,9 +1,9 @@
 // Playbooks: methods that steps are given. Search, read, pin, delete with undo, and who changed what.
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { get, part, post, remove } from '../api'
 import { plain, Prose } from '../markdown'
-import { announce, Cell, Empty, Facts, Failure, List, Loaded, Title, useAction, When } from '../parts'
+import { announce, Cell, Empty, Facts, Failure, List, Loaded, Title, useAction, useSettled, When } from '../parts'
 import { ON_RETURN, useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { count } from '../words'
@@ -80,16 +80,6 @@ const SOURCES: Record<string, string> = { skill: 'a folder', emitted: 'kept from
 
 function percent(share: number): string {
   return `${Math.round(100 * share)} %`
-}
-
-// What is typed is searched for once the typing stops.
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), 250)
-    return () => clearTimeout(timer)
-  }, [text])
-  return settled
 }
 
 function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): JSX.Element {

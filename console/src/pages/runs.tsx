@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks'
 import { get, part } from '../api'
 import { noteEvents } from '../live'
 import { plain } from '../markdown'
-import { Cell, Empty, List, Loaded, StartedBy, State, Title, When } from '../parts'
+import { Cell, Empty, List, Loaded, StartedBy, State, Title, useSettled, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query, setQuery } from '../router'
 import type { RunRow } from '../types'
@@ -18,8 +18,9 @@ interface Page {
 }
 
 export function Runs(): JSX.Element {
-  const filters = ['status', 'workflow', 'text', 'since']
-  const asked = new URLSearchParams(filters.flatMap((name) => (query.value.get(name) ? [[name, query.value.get(name)!]] : [])))
+  const text = useSettled(query.value.get('text') ?? '')
+  const filters = [...['status', 'workflow', 'since'].map((name) => [name, query.value.get(name) ?? '']), ['text', text]]
+  const asked = new URLSearchParams(filters.filter(([, value]) => value))
   const pages = useRef({ of: '', many: 1 })
   if (pages.current.of !== asked.toString()) pages.current = { of: asked.toString(), many: 1 }
   const runs = useResource(() => firstPages(asked, pages.current.many), asked.toString(), '*')
@@ -71,7 +72,7 @@ function Filters(): JSX.Element {
         <option value="">all workflows</option>
         {names.map((name) => <option key={name}>{name}</option>)}
       </select>
-      <input type="search" class="grow" aria-label="Text in id, workflow or inputs" placeholder="search ids and inputs" value={query.value.get('text') ?? ''} onChange={(event) => setQuery('text', event.currentTarget.value)} />
+      <input type="search" class="grow" aria-label="Text in id, workflow or inputs" placeholder="search ids and inputs" value={query.value.get('text') ?? ''} onInput={(event) => setQuery('text', event.currentTarget.value)} />
     </form>
   )
 }

@@ -76,9 +76,10 @@ function Row({ row, last }: { row: WorkflowRow; last: RunRow | JSX.Element }): J
 const TABS = { '': 'Run', text: 'Text', edit: 'Edit', versions: 'Versions', runs: 'Runs' }
 
 export function Workflow({ name }: { name: string }): JSX.Element {
-  const tab = query.value.get('tab') ?? ''
+  const asked = query.value.get('tab') ?? ''
+  const tab = Object.hasOwn(TABS, asked) ? asked : ''
   const base = `/workflows/${part(name)}`
-  if (query.value.has('from')) return <Later load={() => import('./new')} with={{ name, done: async () => go(`${base}?tab=edit`, true) }} />
+  if (query.value.get('from')) return <Later load={() => import('./new')} with={{ name, done: async () => go(`${base}?tab=edit`, true) }} />
   return <Known key={name} name={name} tab={tab} base={base} />
 }
 
