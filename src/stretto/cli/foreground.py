@@ -162,6 +162,24 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
         streams.end_on_signals()
 
 
+def hear_stop_signals() -> asyncio.Event:
+    """Is set once one of them comes, from now on: those that the shell has not told us to ignore."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
+async def wait_until_stopped(serving: asyncio.Task[None], stopped: asyncio.Event) -> None:
+    """Until the service ends by itself or shall end. Raises what it raised."""
+    stopping = asyncio.create_task(stopped.wait())
+    await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if serving.done():
+        serving.result()
+
+
 def can_ask(result: ResultOptions) -> bool:
     return not result.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from stretto.cli.foreground import OpenStretto
+from stretto.cli.foreground import OpenStretto, hear_stop_signals, wait_until_stopped
 from stretto.cli.options import model_option, permission_option
 from stretto.problems.errors import NotReady
 
@@ -46,19 +45,10 @@ def command(model: str | None, permission: str | None, no_approvals: bool) -> in
 async def _serve(options: "McpOptions") -> int:
     from stretto.server.mcp_server import McpEndpoint, serve_stdio
 
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stopped.set)
+    stopped = hear_stop_signals()
     async with OpenStretto() as stretto:
         endpoint = McpEndpoint(stretto, options)
-        serving = asyncio.create_task(serve_stdio(endpoint))
-        stopping = asyncio.create_task(stopped.wait())
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if serving.done():
-            serving.result()
+        await wait_until_stopped(asyncio.create_task(serve_stdio(endpoint)), stopped)
     if stopped.is_set():
         # A thread may be writing to a client that does not read, and Python would wait for it.
         sys.stderr.flush()

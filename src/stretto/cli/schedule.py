@@ -1,7 +1,6 @@
 """`stretto schedule`: what starts runs by itself. Schedules, webhooks, watched folders."""
 
 import asyncio
-import signal
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +10,14 @@ import click
 
 from stretto.assembly.request import RunRequest
 from stretto.cli.agents import FlagsAnywhere
-from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, prepare
+from stretto.cli.foreground import (
+    INTERRUPTED,
+    OpenStretto,
+    drive,
+    hear_stop_signals,
+    prepare,
+    wait_until_stopped,
+)
 from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import json_option, permission_option
 from stretto.cli.result import ResultOptions
@@ -371,17 +377,10 @@ async def _serve(as_json: bool) -> int:
             why = f": {one_line(fire.why, 300)}" if fire.why else ""
             say(f"{fire.kind} {fire.trigger}: run {fire.run_id} {fire.status}{why}")
 
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stopped.set)
+    stopped = hear_stop_signals()
     async with OpenStretto() as stretto:
         serving = asyncio.create_task(stretto.triggers.serve(tell))
-        stopping = asyncio.create_task(stopped.wait())
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()
+        await wait_until_stopped(serving, stopped)
         serving.cancel()
         await asyncio.wait([serving])
     return INTERRUPTED
