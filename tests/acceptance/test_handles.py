@@ -127,7 +127,7 @@ def test_cancel_without_a_run_takes_the_only_one_that_has_not_ended(tmp_path: Pa
     assert f"asked run {waiting} to stop" in said.out
     ran(tmp_path, GATED)
     ran(tmp_path, GATED)
-    assert "2 runs are meant" in stretto(tmp_path, "cancel").err
+    assert "this may mean 2 runs" in stretto(tmp_path, "cancel").err
 
 
 def test_a_finished_run_is_not_resumed_and_says_so(tmp_path: Path) -> None:

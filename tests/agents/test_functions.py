@@ -355,7 +355,7 @@ def _unknown_type(a: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F
         ("score", _generator, "is a generator"),
         ("score", _positional, "'a' cannot be given by name"),
         ("score", _unknown_type, "its signature cannot be read: NameError"),
-        ("score", Rater.rate, "it is a method; give that of an object"),
+        ("score", Rater.rate, "it is a method without its object"),
     ],
 )
 def test_what_cannot_be_an_agent_is_told_at_once(name: str, function: Any, says: str) -> None:

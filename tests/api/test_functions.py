@@ -200,7 +200,7 @@ class _Shelf:
         (lambda: stretto.tool(read_only="no")(score), "must be True or False"),
         (lambda: stretto.tool(name=3)(score), "'3' cannot be the name"),
         (lambda: stretto.tool(effect="keyed")(_two_keys), "two parameters annotated with CallKey"),
-        (lambda: stretto.tool(_Shelf.find), "give that of an object: thing.method"),
+        (lambda: stretto.tool(_Shelf.find), "a method without its object; give thing.method"),
     ],
 )
 def test_a_tool_that_was_declared_wrongly_is_refused_with_the_way_out(make: Any, says: str) -> None:

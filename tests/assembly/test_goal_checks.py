@@ -263,7 +263,7 @@ def test_a_test_program_that_is_not_there_is_the_verifier_s_own_fault(
     found = check(tmp_path, "test:")
     if "command not found" in found.evidence or shutil.which(program, path=os.defpath) is None:
         assert (found.is_met, found.cannot_run) == (False, True)
-        assert f"{program} is not" in found.evidence
+        assert f"no program {program}" in found.evidence
     else:  # it is there; what the project's own script lacks may come to be
         assert (found.is_met, found.cannot_run) == (False, False)
 

@@ -49,7 +49,7 @@ def check_bound(function: Callable[..., object], kinds: Mapping[str, object]) ->
     """Raises InvalidUsage for a method that was taken from its class: nobody would give it `self`."""
     first = next(iter(inspect.signature(function).parameters), "")
     if first == "self" and first not in kinds:
-        raise InvalidUsage("it is a method; give that of an object: thing.method")
+        raise InvalidUsage("it is a method without its object; give thing.method")
 
 
 def is_async(function: Callable[..., object]) -> bool:

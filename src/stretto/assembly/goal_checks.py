@@ -346,7 +346,7 @@ def _check_there(program: TestProgram, ran: "Ran") -> None:
     lacks = _MISSING.search(ran.output) if ran.exit_code in _NOT_RUNNABLE else None
     if lacks is not None and lacks[1] == program.command.split()[0]:
         hint = "commands find programs in /usr and, by their paths, in the workspace"
-        raise CannotVerify(f"{lacks[1]} is not where commands run", hint=hint)
+        raise CannotVerify(f"the sandbox of commands has no program {lacks[1]}", hint=hint)
 
 
 def _describe_exit(ran: "Ran") -> str:

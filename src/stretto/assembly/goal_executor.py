@@ -181,7 +181,8 @@ class RunExecutor:
             folder = goal.spec.folder
             hint = f"cd {folder} && stretto goal resume {goal.id}"
             raise InvalidUsage(
-                f"goal {goal.id} works in {folder}, by the lead agent there", hint=hint
+                f"the lead agent of {folder} works on goal {goal.id}, and this is another folder",
+                hint=hint,
             )
         file = ChatFile(self._engine.project.settings.home)
         turns = await file.use(lambda store: store.turns(goal.id))

@@ -63,7 +63,10 @@ async def page_of_runs(
     """Raises InvalidUsage where the run that the page begins after is not known any more."""
     runs, now = await engine.runs_of(), engine.now()
     if after is not None and not await runs.is_known(after):
-        raise InvalidUsage("that place in the list is gone", hint="begin at the newest run again")
+        raise InvalidUsage(
+            "the run that this page begins after is not there any more",
+            hint="begin at the newest run again",
+        )
     found: list[ListedRun] = []
     last: RunId | None = None
     seen = 0

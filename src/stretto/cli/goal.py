@@ -295,7 +295,7 @@ async def find_goal(goals: Goals, handle: str | None) -> GoalReport:
             return found[0]
         if found:
             raise InvalidUsage(
-                f"{len(found)} goals are meant: {', '.join(each.id for each in found[:8])}"
+                f"'{handle}' may be {len(found)} goals: {', '.join(each.id for each in found[:8])}"
             )
         hint = did_you_mean(handle, [each.id for each in known]) or "stretto goal list shows them"
         raise NotFound(f"there is no goal '{handle}'", hint=hint)

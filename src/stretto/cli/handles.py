@@ -97,7 +97,7 @@ def _only(rows: Sequence[RunRow], lack: str) -> RunRow:
     if not rows:
         raise NotFound(lack, hint="stretto runs lists them")
     if len(rows) > 1:
-        raise InvalidUsage(f"{len(rows)} runs are meant: name one of them\n{_list_runs(rows)}")
+        raise InvalidUsage(f"this may mean {len(rows)} runs: name one of them\n{_list_runs(rows)}")
     return rows[0]
 
 

@@ -168,7 +168,7 @@ class _Steps:
                 line, column = problem.place.line, problem.place.column
                 if node.start <= source.index_of(line, column) <= node.end:
                     raise _unsafe(
-                        f"step '{step.id}' has what is not read, line {line}: {problem.message}"
+                        f"step '{step.id}' has a part that cannot be read, line {line}: {problem.message}"
                     )
 
     def line(self, at: Path) -> int:

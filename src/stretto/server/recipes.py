@@ -297,7 +297,8 @@ def _change(edit: StepEditBody) -> StepEdit:
             return RemoveStep(step, edit.force)
         case _:
             raise InvalidUsage(
-                f"'{edit.do}' lacks what it is about", hint="see GET /api/openapi.json"
+                f"the edit '{edit.do}' lacks a field that it needs",
+                hint="see GET /api/openapi.json",
             )
 
 

@@ -28,7 +28,7 @@ def read_json(text: str | bytes) -> Json:
 
 
 def _refuse(constant: str) -> Json:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 def is_deeper(value: object, most: int = DEEPEST) -> bool:
