@@ -1,7 +1,10 @@
 """One stream tells which runs change, and a run's journal can be read as it stands."""
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +13,7 @@ from server.test_streams import messages
 from stretto.testing.openai_script import Said
 from stretto.testing.openai_server import serving
 from support.cli import stretto
-from support.served import Served, served
+from support.served import PATIENCE_SECONDS, Served, served
 
 
 def test_the_stream_names_each_run_that_changes(server: Served) -> None:
@@ -36,6 +39,19 @@ def test_a_run_that_another_process_drives_is_named_too(server: Served) -> None:
             pass
 
 
+def test_the_stream_says_that_the_server_ends(tmp_path: Path) -> None:
+    seen: list[str] = []
+    with ExitStack() as opened:
+        with served(tmp_path) as server:
+            stream = opened.enter_context(server.client().stream("GET", "/api/events"))
+            lines = stream.iter_lines()
+            assert "event: alive" in [next(lines) for _ in range(3)]
+            rest = threading.Thread(target=lambda: seen.extend(lines))
+            rest.start()
+        rest.join(PATIENCE_SECONDS)
+    assert "event: closing" in seen
+
+
 def first_changes(server: Served, **headers: str) -> tuple[set[str], str]:
     """What a stream says of runs before it is quiet, and where it stands then."""
     with server.client().stream("GET", "/api/events", headers=headers) as response:
@@ -48,6 +64,7 @@ def first_changes(server: Served, **headers: str) -> tuple[set[str], str]:
 
 
 def test_who_comes_again_is_told_what_has_changed_since(server: Served) -> None:
+    until(server.client(), started(server.client(), "gated"), "waiting")  # a place that is no 0
     _, place = first_changes(server)
     run = started(server.client(), "gated")
     until(server.client(), run, "waiting")

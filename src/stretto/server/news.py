@@ -10,7 +10,7 @@
 
 A browser needs one such stream, however many tabs it has. What has changed is asked for by the routes
 of the run, so nothing is said here that those do not say. `alive` comes when nothing has changed for a
-while. One task looks for all readers; a reader that is slow is told `*` and misses nothing by it.
+while. One task looks for all readers; a reader that is slow is told `*` and misses nothing by it. `closing` is the last message, when the server ends.
 
 A run that is followed is told of at once, and so are the words of that one step: ten times a second
 at the most. Words are no change: whoever shows them adds them to what was said before. `seq` is the
@@ -31,7 +31,7 @@ from stretto.events.codec import UnknownEvent, encode
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.server.bodies import ListAnswer, new_router
 from stretto.server.service import VIEWER, Service, TheService
-from stretto.server.streams import EventStream, Row, RunFeed, message
+from stretto.server.streams import EventStream, Row, RunFeed, closing, message
 from stretto.vocabulary.names import RunId
 
 if TYPE_CHECKING:
@@ -264,6 +264,7 @@ async def tell_changes(
                 yield message("alive", "{}", reader.cursor)
                 continue
             if not is_serving:
+                yield closing()
                 return
             yield b"".join(reader.take())
     finally:

@@ -59,6 +59,10 @@ def message(event: str, data: str, id: int | None = None) -> bytes:
     return "\n".join([*lines, f"event: {event}", f"data: {data}", "", ""]).encode()
 
 
+def closing() -> bytes:
+    return message("closing", json.dumps({"reason": "the server ends"}))
+
+
 class RunFeed:
     """The newest events of one run, for all who stream it. One task looks for more."""
 
@@ -169,7 +173,7 @@ async def stream(
                 after = seq
                 yield piece
             if service.closing.is_set():
-                yield message("closing", json.dumps({"reason": "the server ends"}))
+                yield closing()
                 return
             if rows:
                 continue
