@@ -29,9 +29,8 @@ from typing import TypeAlias
 
 from stretto.workspaces.change import ChangeSet, find_changes
 from stretto.workspaces.content import clone
-from stretto.workspaces.isolated_copy import isolate, open_isolated
+from stretto.workspaces.isolated_copy import isolate, open_isolated, remove_tree
 from stretto.workspaces.merge import Conflict
-from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.rollback import recover_merges
 from stretto.workspaces.transaction import is_merged, merge_back
 

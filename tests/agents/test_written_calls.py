@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from stretto.agents.written_calls import looks_like_call
+from stretto.agents.tool_calls import looks_like_call
 
 GIVEN = '{"file_path": "a.txt"}'
 CALL = f'{{"name": "Read", "arguments": {GIVEN}}}'

@@ -13,9 +13,8 @@ from stretto.problems.errors import NotFound
 from stretto.workspaces.change import ChangeSet, find_changes, find_paths_outside, open_changes
 from stretto.workspaces.content import BlobLost, Blobs
 from stretto.workspaces.file_list import WorkspaceLimits, WorkspaceTooLarge
-from stretto.workspaces.isolated_copy import isolate
+from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
-from stretto.workspaces.removal import remove_tree
 from support.trees import Tree, git, read_tree, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(60))

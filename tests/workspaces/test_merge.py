@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from stretto.workspaces.change import ChangeSet, find_changes, open_changes
-from stretto.workspaces.isolated_copy import isolate
+from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
 from stretto.workspaces.merge_state import Checkpoint, WorkspaceBusy, merge_lock, no_checkpoint
 from stretto.workspaces.paths import PathRefused
-from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.rollback import recover_merges
 from stretto.workspaces.transaction import (
     Merged,

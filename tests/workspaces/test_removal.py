@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.isolated_copy import discard_tree, empty_trash
-from stretto.workspaces.removal import remove_tree
+from stretto.workspaces.isolated_copy import discard_tree, empty_trash, remove_tree
 
 
 def dig(top: Path, name: str, levels: int) -> None:

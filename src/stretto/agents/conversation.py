@@ -21,8 +21,7 @@ from stretto.agents.live_events import (
     SpeechBuffer,
     telling_phase,
 )
-from stretto.agents.tool_calls import CallOutcome, ToolCaller
-from stretto.agents.written_calls import looks_like_call
+from stretto.agents.tool_calls import CallOutcome, ToolCaller, looks_like_call
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.model import (
     ChatMessage,

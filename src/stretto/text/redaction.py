@@ -8,8 +8,8 @@ into lines, hexadecimal, escaped for a URL, for JSON, HTML or a shell.
 import re
 from base64 import b32encode, standard_b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
-from stretto.text.escaped import EscapedSecret, may_hold_escapes
 from stretto.text.secrets import is_telling, secret_values
 from stretto.vocabulary.json_value import Json
 
@@ -22,6 +22,72 @@ _MOST_PIECES = 64
 _MOST_ENCODED_PIECES = 4
 _SHORTEST_HALF = 12
 
+_MARKS = ("%", "\\", "&")  # with one of these every escape begins
+_RUNS = re.compile(r"[A-Za-z0-9]+")
+_SHORTEST_RUN = 3
+_LONGEST_FORM = 12  # characters of one escaped byte or letter
+_OWN = {
+    "&": ["&amp;"],
+    "<": ["&lt;"],
+    ">": ["&gt;"],
+    '"': ["&quot;"],
+    "'": ["&apos;", r"'\\''"],
+    " ": [r"\+"],
+}
+
+
+def _may_hold_escapes(text: str) -> bool:
+    return any(mark in text for mark in _MARKS)
+
+
+class _EscapedSecret:
+    """A secret as encoders write it. One for URLs, JSON, HTML or a shell leaves letters and digits alone,
+    and what it does to the others depends on the program: `%2F` or `%2f`, `\\u0026`, `\\/` or `/`. So
+    each other character may stand in any of these forms."""
+
+    def __init__(self, value: str, name: str) -> None:
+        self.name = name
+        self._value = value
+        # What stands in every form: it is found faster than the pattern.
+        self._run = max(_RUNS.findall(value), key=len, default="")
+
+    @property
+    def can_be_found(self) -> bool:
+        """Of letters and digits alone there is only one form."""
+        return len(self._run) >= _SHORTEST_RUN and self._run != self._value
+
+    @property
+    def longest(self) -> int:
+        return sum(1 if _is_plain(each) else _LONGEST_FORM for each in self._value)
+
+    def is_likely_in(self, text: str) -> bool:
+        return self._run in text
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile("".join(map(_any_form, self._value)))
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() and letter.isalnum()
+
+
+def _any_form(letter: str) -> str:
+    if _is_plain(letter):
+        return letter
+    raw = letter.encode("utf-8", "surrogatepass")
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    forms = [
+        rf"\\{{0,4}}{re.escape(letter)}",
+        "".join(f"%{byte:02x}" for byte in raw),
+        "".join(rf"\\{{1,4}}x{byte:02x}" for byte in raw),
+        "".join(rf"\\{{1,4}}u{units[at : at + 4]}" for at in range(0, len(units), 4)),
+        f"&#0{{0,3}}{ord(letter)};",
+        f"&#x0{{0,3}}{ord(letter):x};",
+        *_OWN.get(letter, ()),
+    ]
+    return f"(?i:{'|'.join(forms)})"
+
 
 class Redactor:
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -29,7 +95,7 @@ class Redactor:
         of a hundred alternatives of a pattern."""
         self._names: dict[str, str] = {}  # of what is looked for → the variable
         self._whole: dict[str, str] = {}  # half of an encoded secret → all of it
-        self._escaped: list[EscapedSecret] = []
+        self._escaped: list[_EscapedSecret] = []
         for value, name in secret_values(environ).items():
             for number, piece in enumerate(_pieces(value)):
                 self._look_for(piece, name)
@@ -70,9 +136,9 @@ class Redactor:
     def _needles_for(self, text: str) -> list[str]:
         return self._needles if _DUMP.search(text) else self._usual
 
-    def _escaped_in(self, text: str) -> list[EscapedSecret]:
+    def _escaped_in(self, text: str) -> list[_EscapedSecret]:
         """Those that may stand in it in some other form than their own."""
-        if not self._escaped or not may_hold_escapes(text):
+        if not self._escaped or not _may_hold_escapes(text):
             return []
         return [each for each in self._escaped if each.is_likely_in(text)]
 
@@ -122,7 +188,7 @@ class Redactor:
             self._names.setdefault(needle, name)
 
     def _look_for_escaped(self, piece: str, name: str) -> None:
-        escaped = EscapedSecret(piece, name)
+        escaped = _EscapedSecret(piece, name)
         if is_telling(piece) and escaped.can_be_found:
             self._escaped.append(escaped)
 

@@ -50,7 +50,7 @@ from stretto.workspaces.file_list import (
     read_outer_rules,
 )
 from stretto.workspaces.git import find_repository
-from stretto.workspaces.isolated_copy import IsolatedCopy, is_real_folder
+from stretto.workspaces.isolated_copy import IsolatedCopy, is_real_folder, remove_tree
 from stretto.workspaces.line_diff import split_lines
 from stretto.workspaces.paths import PathAt, PathRefused
 from stretto.workspaces.protected import (
@@ -59,7 +59,6 @@ from stretto.workspaces.protected import (
     find_repository_folders,
     is_within,
 )
-from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.rooted_dir import RootedDir
 
 

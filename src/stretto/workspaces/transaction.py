@@ -19,6 +19,7 @@ from pathlib import Path
 from stretto.problems.errors import StrettoError
 from stretto.workspaces.change import ChangeSet
 from stretto.workspaces.content import Blobs, FileEntry, SkippedPath, holds_entry
+from stretto.workspaces.isolated_copy import remove_tree
 from stretto.workspaces.merge import (
     UNSETTLED,
     Clash,
@@ -44,7 +45,6 @@ from stretto.workspaces.merge_state import (
 )
 from stretto.workspaces.paths import PathAt, PathRefused, copy_mode_and_owner, quote_path
 from stretto.workspaces.protected import STAGE_PREFIX
-from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.rollback import recover_locked, roll_back, sync_touched
 from stretto.workspaces.rooted_dir import RootedDir
 

@@ -9,9 +9,9 @@ import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from stretto.workspaces.isolated_copy import remove_tree
 from stretto.workspaces.paths import PathNames
 from stretto.workspaces.protected import is_secret_by_folder
-from stretto.workspaces.removal import remove_tree
 from stretto.workspaces.sandbox.confinement import (
     Access,
     Carried,
