@@ -15,6 +15,7 @@ from stretto.vocabulary.json_value import Json
 
 MASK = "[redacted]"
 _DUMP = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]){3}|\\x[0-9a-f]{2}")
+_LONG = 10_000
 _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
 # A longer secret is found by its pieces: whoever waits for all of it would wait too long.
 _LONGEST_PIECE = 96
@@ -134,7 +135,8 @@ class Redactor:
         return tuple(dict.fromkeys(found))
 
     def _needles_for(self, text: str) -> list[str]:
-        return self._needles if _DUMP.search(text) else self._usual
+        is_short = len(text) < _LONG  # beyond, the pattern takes longer than what it saves
+        return self._usual if is_short and not _DUMP.search(text) else self._needles
 
     def _escaped_in(self, text: str) -> list[_EscapedSecret]:
         """Those that may stand in it in some other form than their own."""
@@ -216,9 +218,7 @@ def _pieces(value: str) -> list[str]:
 
 def _forms(piece: str) -> Iterator[str]:
     raw = piece.encode("utf-8", "surrogatepass")
-    for form in (raw.hex(), raw.hex(" "), raw.hex(":")):
-        yield form
-        yield form.upper()
+    yield from (raw.hex(), raw.hex().upper(), raw.hex(" "), raw.hex(":"), raw.hex(":").upper())
     yield "".join(f"\\x{byte:02x}" for byte in raw)
     yield b32encode(raw).decode().rstrip("=")[:-1]  # the last letter says where it ends
     for offset in range(3):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -296,3 +297,15 @@ def test_events_are_found_wherever_the_bytes_are_cut(size: int) -> None:
     parts = [sent[at : at + size] for at in range(0, len(sent), size)]
     found = [event for part in parts for event in lines.feed(part)]
     assert [*found, *lines.end()] == [b"one", b"two\nthree", b"four"]
+
+
+def test_a_long_event_in_small_parts_is_read_once() -> None:
+    """What a server sends must not cost the square of its length: the process drives other runs, too."""
+    body = b"data: " + b"x" * 4_000_000 + b"\r\n\r\n"
+    lines, found = EventLines(), list[bytes]()
+    began = time.process_time()
+    for at in range(0, len(body), 1_000):
+        found += lines.feed(body[at : at + 1_000])
+    assert time.process_time() - began < 1.0
+    assert found == [b"x" * 4_000_000]
+    assert lines.held_bytes == 0

@@ -180,15 +180,19 @@ class EventLines:
     """Server-sent events out of bytes, wherever they are cut."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # of a line that is not whole yet
         self._lines: list[bytes] = []
         self._others: list[bytes] | None = []  # lines that are no event; None: there were events
         self._is_error = False
         self.held_bytes = 0  # of an event that is not whole yet
 
     def feed(self, part: bytes) -> Iterator[bytes]:
-        *lines, self._rest = (self._rest + part).split(b"\n")
         self.held_bytes += len(part)
+        first, *others = part.split(b"\n")
+        self._rest.append(first)
+        if not others:  # a long line comes in many parts: it is joined once
+            return
+        lines, self._rest = [b"".join(self._rest), *others[:-1]], [others[-1]]
         for line in lines:
             line = line.rstrip(b"\r").removeprefix(BOM)
             if line.startswith(b"data:"):
@@ -200,7 +204,7 @@ class EventLines:
                     self._others.append(line)
             else:
                 yield from self._event()
-                self.held_bytes = len(self._rest)
+                self.held_bytes = sum(map(len, self._rest))
 
     def _event(self) -> Iterator[bytes]:
         if self._lines:
