@@ -244,10 +244,10 @@ def columns(
             head + row[-1] if last <= beside else _below(head, [row[-1]], room, margin)
             for head, row, last in zip(heads, rows, lasts, strict=True)
         ]
-    return _stacked(rows, widths, gap, room, margin, is_prose, has_head)
+    return _stack(rows, widths, gap, room, margin, is_prose, has_head)
 
 
-def _stacked(
+def _stack(
     rows: Sequence[tuple[str, ...]],
     widths: Sequence[int],
     gap: str,
