@@ -90,7 +90,7 @@ function Page(): JSX.Element {
 }
 
 async function gates(): Promise<{ approvals: Gate[] }> {
-  const found = await get<{ approvals: Gate[] }>('/api/approvals')
+  const found = await get<{ approvals: Gate[] }>('/api/approvals?brief=true') // each page asks at each change
   noteEvents(found.approvals.map((gate) => gate.asked_at))
   return found
 }

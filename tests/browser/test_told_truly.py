@@ -382,3 +382,33 @@ def test_an_address_with_a_slash_or_a_tab_too_many_shows_the_page(
             come_to(page, site, path)
             expect(page.get_by_role("button", name="Run", exact=True)).to_be_visible()
         assert site.errors == []
+
+
+def test_a_page_that_counts_the_approvals_does_not_load_what_they_are_about(
+    browser: Browser, tmp_path: Path
+) -> None:
+    script = f"default: {{reply: '{'word ' * 20_000}'}}\n"
+    with opened_site(browser, tmp_path, script) as site:
+        first, second = (site.start("gated", topic=topic) for topic in ("tea", "coffee"))
+        page = site.page("/runs")
+        expect(page).to_have_title("(2) Runs · Stretto", timeout=PATIENCE)
+        sizes: list[int] = []
+        page.on("response", lambda r: "/api/approvals" in r.url and sizes.append(len(r.body())))
+        come_to(page, site, "/goals")
+        expect(page).to_have_title("(2) Goals · Stretto")
+        assert sum(sizes) < 5_000
+        come_to(page, site, f"/runs/{first}")
+        expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+        assert sum(sizes) < 300_000, "what is asked in one run, and not in each"
+        assert second not in page.content()
+
+
+def test_a_goal_says_what_it_has_cost_of_what_it_may(browser: Browser, tmp_path: Path) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        body = {"text": "It is green", "verify": "command:true", "budget": {"usd": 1.5}}
+        goal = posted(site, "/api/goals", {**body, "wait": True})["goal"]
+        assert isinstance(goal, dict)
+        page = site.page(f"/goals/{goal['id']}")
+        expect(page.get_by_label("About this goal")).to_contain_text(
+            re.compile(r"Cost(\$0|unknown) of \$1\.50")
+        )

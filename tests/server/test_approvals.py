@@ -34,6 +34,10 @@ def test_what_awaits_a_person_is_listed_oldest_first_with_what_would_run(server:
     assert gate["parts"][0]["prompt"] == "Act on Hello!."
     assert gate["grounds"] == [{"step": "look", "status": "succeeded", "output": "Hello!"}]
     assert (gate["deadline"], gate["overdue"]) == (None, False)
+    of_one = client.get("/api/approvals", params={"run": runs[1]}).json()["approvals"]
+    assert of_one == gates[1:]
+    brief = client.get("/api/approvals", params={"run": runs[0], "brief": True}).json()
+    assert brief["approvals"] == [{**gate, "parts": [], "later": [], "grounds": []}]
     for run in runs:
         client.post(f"/api/runs/{run}/cancel")
 

@@ -43,8 +43,8 @@ function keyOf(gate: Gate): string {
 
 // The gate of one step, on the page of its run.
 export function Decision({ run, step, reload }: { run: string; step: string; reload: () => Promise<void> }): JSX.Element {
-  const waiting = useResource(() => get<{ approvals: Gate[] }>('/api/approvals'), `${run} ${step}`, run)
-  return <Loaded from={waiting}>{({ approvals }) => <>{approvals.filter((gate) => gate.run_id === run && gate.step === step).map((gate) => <GateCard key={keyOf(gate)} gate={gate} done={reload} />)}</>}</Loaded>
+  const waiting = useResource(() => get<{ approvals: Gate[] }>(`/api/approvals?run=${part(run)}`), `${run} ${step}`, run)
+  return <Loaded from={waiting}>{({ approvals }) => <>{approvals.filter((gate) => gate.step === step).map((gate) => <GateCard key={keyOf(gate)} gate={gate} done={reload} />)}</>}</Loaded>
 }
 
 const ABOUT: Record<string, string> = {

@@ -107,7 +107,7 @@ function One({ id }: { id: string }): JSX.Element {
               ['Set', <When at={goal.made_at} />],
               ['Worked', duration(goal.worked_seconds) + (goal.limits.seconds ? ` of ${duration(goal.limits.seconds)}` : '')],
               ['Tokens', (goal.usage.input_tokens + goal.usage.output_tokens).toLocaleString('en') + (goal.limits.tokens ? ` of ${goal.limits.tokens.toLocaleString('en')}` : '')],
-              ['Cost', dollars(goal.usage.usd) + (goal.limits.usd ? ` of ${dollars(goal.limits.usd)}` : '')],
+              ['Cost', goal.limits.usd ? `${goal.usage.usd === null ? 'unknown' : dollars(goal.usage.usd) || '$0'} of ${dollars(goal.limits.usd)}` : dollars(goal.usage.usd)],
             ]}
           />
           {action.error && !isClearing ? <Failure error={action.error} /> : null}

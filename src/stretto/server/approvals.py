@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Query
 
 from stretto.events.model import ApprovalRequested
 from stretto.execution.history import History
@@ -35,9 +37,22 @@ _THEN = {
 
 
 @router.get("/api/approvals", dependencies=[VIEWER], response_model=GatesAnswer)
-async def list_approvals(service: TheService) -> JsonAnswer:
+async def list_approvals(
+    service: TheService,
+    run: Annotated[str | None, Query(max_length=100, description="of this run alone")] = None,
+    brief: Annotated[bool, Query(description="only where, since when and until when")] = False,
+) -> JsonAnswer:
     """What awaits a person, oldest first: what would run, what came before, until when."""
-    return JsonAnswer({"ok": True, "approvals": await open_gates(service)})
+    found = [each for each in await open_gates(service) if run is None or each["run_id"] == run]
+    if brief:
+        found = [_in_brief(each) for each in found]
+    return JsonAnswer({"ok": True, "approvals": found})
+
+
+def _in_brief(gate: dict[str, Any]) -> dict[str, Any]:
+    """Without what would run and what came before, which may be long."""
+    short = {name: value for name, value in gate.items() if name != "uses"}
+    return {**short, "parts": [], "later": [], "grounds": []}
 
 
 async def open_gates(service: Service) -> list[dict[str, Any]]:
