@@ -22,6 +22,7 @@ from stretto.assembly.drafts import (
 )
 from stretto.assembly.json_forms import draft_as_json
 from stretto.assembly.request import RunRequest
+from stretto.cli.files import write_target
 from stretto.cli.foreground import (
     INTERRUPTED,
     WAITING,
@@ -36,7 +37,6 @@ from stretto.cli.handles import find_run
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
 from stretto.cli.options import model_option, permission_option
 from stretto.cli.result import ResultOptions, print_result, result_options
-from stretto.cli.target import write_target
 from stretto.cli.terminal import (
     ask,
     columns,

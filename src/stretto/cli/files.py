@@ -1,12 +1,15 @@
-"""Write recipes and their schema. A file that exists is overwritten only with --force."""
+"""Write files for the user: recipes and their schema, answers and reports. A crash leaves the old file
+or the new one. A recipe that exists is overwritten only with --force.
+"""
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from stretto.config.home import make_private
-from stretto.problems.errors import InvalidUsage, RefusedToOverwrite
-from stretto.recipe.grammar import recipe_schema
+from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
 
 # Beside the recipes, so that the modeline works wherever the project is cloned to.
 SCHEMA_FILE = ".recipe.schema.json"
@@ -22,6 +25,8 @@ def write_recipe(folder: Path, name: str, text: str, force: bool = False) -> Pat
 
 
 def write_schema(folder: Path) -> None:
+    from stretto.recipe.grammar import recipe_schema  # what reports and answers need not load
+
     make_folder(folder)
     schema = json.dumps(recipe_schema(), indent=1, ensure_ascii=False) + "\n"
     write_new(folder / SCHEMA_FILE, schema, force=True)
@@ -64,3 +69,43 @@ def write_new(file: Path, text: str, force: bool = False) -> None:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise InvalidUsage(f"cannot write {file}: {error.strerror}") from error
+
+
+def check_target(file: Path) -> None:
+    """Raises InvalidUsage where `write_target` could not write; leaves nothing behind."""
+    place = file.resolve()
+    try:
+        if place.is_dir():
+            raise InvalidUsage(f"cannot write {file}: it is a folder")
+        if place.exists() and not os.access(place, os.W_OK):
+            raise InvalidUsage(f"cannot write {file}: it is read-only")
+        if _is_replaced(file):
+            tempfile.TemporaryFile(dir=place.parent).close()
+        elif not file.exists():
+            raise InvalidUsage(f"cannot write {file}: there is no such device")
+    except OSError as error:
+        raise InvalidUsage(f"cannot write {file}: {error.strerror}") from error
+
+
+def write_target(file: Path, text: str) -> None:
+    """Over what is there."""
+    place = file.resolve()  # a link stays a link
+    draft = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    content = text.encode("utf-8", "replace")
+    try:
+        if not _is_replaced(file):
+            file.write_bytes(content)
+            return
+        draft.write_bytes(content)
+        if place.exists():
+            shutil.copymode(place, draft)
+        draft.replace(place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StrettoError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _is_replaced(file: Path) -> bool:
+    """Whether a new file takes its place: not where it is a pipe, a device or an open stream."""
+    is_stream = file.is_absolute() and file.parts[1:2] in (("dev",), ("proc",))
+    return not is_stream and (file.is_file() or not file.exists())

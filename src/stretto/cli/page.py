@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stretto.assembly.changes import with_patches
 from stretto.assembly.surface import Surface
-from stretto.cli.target import write_target
+from stretto.cli.files import write_target
 from stretto.cli.terminal import say
 from stretto.config.home import make_private
 from stretto.processes.programs import Writable, find_program

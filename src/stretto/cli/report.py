@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from stretto.assembly.changes import with_patches
+from stretto.cli.files import check_target, write_target
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.result import print_rendered
-from stretto.cli.target import check_target, write_target
 from stretto.cli.terminal import print_report_json, say
 from stretto.problems.errors import InvalidUsage
 from stretto.report.json_form import report_as_json_text

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from stretto.cli.files import check_target, write_target
 from stretto.cli.options import json_option
-from stretto.cli.target import check_target, write_target
 from stretto.cli.terminal import (
     columns,
     for_terminal,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stretto.plan.composed_prompt import compose, describe_command, under_headings
-from stretto.plan.elements import known_lengths
 from stretto.plan.model import (
     Brief,
     Plan,
@@ -24,7 +23,7 @@ from stretto.plan.waves import waves
 from stretto.plan.workflow_steps import known_scopes
 from stretto.problems.render import as_json
 from stretto.recipe.model import NO_OUTPUT
-from stretto.templates.render import render_known
+from stretto.templates.render import render_known, whole_json
 from stretto.templates.scope import Scope
 from stretto.validation.combined_schema import combine_schemas
 from stretto.validation.rules import understand
@@ -108,7 +107,7 @@ def dry_run(
     plan: Plan, inputs: Mapping[str, Json], models: ModelSelection = _NO_MODEL
 ) -> dict[str, object]:
     scopes = known_scopes(plan, inputs)
-    lengths = known_lengths(plan, inputs)
+    lengths = _known_lengths(plan, inputs)
     return {
         "ok": True,
         "mode": "dry_run",
@@ -324,3 +323,15 @@ def decision_of(step: PlannedStep) -> dict[str, object] | None:
 
 def _name(target: Target | None) -> str | None:
     return target.name if target else None
+
+
+def _known_lengths(plan: Plan, inputs: Mapping[str, Json]) -> dict[StepId, int]:
+    """How long the lists are that inputs or the recipe itself give."""
+    lengths, scopes = dict[StepId, int](), known_scopes(plan, inputs)
+    for step in plan.steps:
+        if isinstance(step.work, PlannedMap):
+            # `over` is one reference or a list as text: what a step gives is missing here.
+            found = whole_json(step.work.over, scopes[step.inside])
+            if isinstance(found, list):
+                lengths[step.id] = len(found)
+    return lengths

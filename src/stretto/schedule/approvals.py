@@ -22,7 +22,6 @@ from stretto.events.attempts import (
     TryPart,
 )
 from stretto.events.model import Approved, MergeHeld, Rejected
-from stretto.plan.elements import elements_of
 from stretto.plan.model import (
     Brief,
     PlannedCondition,
@@ -50,6 +49,7 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import FIRST_ROUND, given_inputs, target_of
+from stretto.templates.render import whole_json
 from stretto.templates.scope import MISSING, Missing, resolve
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import StepId
@@ -266,7 +266,7 @@ def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
         case PlannedLoop():
             yield _blank_part(TryPart(1), work.producer, dict(FIRST_ROUND))
         case PlannedMap():
-            values = elements_of(work, step.recipe.scope)
+            values = whole_json(work.over, step.recipe.scope)
             for index, item in enumerate(values if isinstance(values, list) else ()):
                 local = {"item": item, "index": index}
                 yield _blank_part(ItemPart(index, 0), work.stages[0], local, item)

@@ -14,7 +14,6 @@ from stretto.events.attempts import (
     TryPart,
 )
 from stretto.events.model import FailureKind
-from stretto.plan.elements import elements_of
 from stretto.plan.model import (
     PlannedCondition,
     PlannedDelegation,
@@ -40,7 +39,7 @@ from stretto.schedule.transition import Transition, close_run, end_step
 from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.likeness import same, truth
-from stretto.templates.render import TooLong
+from stretto.templates.render import TooLong, whole_json
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
 from stretto.text.short import listed, show_json
@@ -334,7 +333,7 @@ MOST_EQUAL_FAILURES = 5
 
 
 def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> None:
-    values = elements_of(work, step.recipe.scope)
+    values = whole_json(work.over, step.recipe.scope)
     if not isinstance(values, list):
         _fail_map(transition, step, f"{work.over.text} is {_describe(values)}, not a list")
     elif len(values) > work.max_items:

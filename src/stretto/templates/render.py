@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from stretto.templates.json_text import find_json
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import Reference, Template
 from stretto.vocabulary.json_value import Json
@@ -66,6 +67,13 @@ def _fill_in(
         if length > MOST_CHARACTERS:
             raise TooLong(template)
     return tuple(missing)
+
+
+def whole_json(template: Template, scope: Scope) -> Json | Missing:
+    """As `whole_value`; of a text that holds JSON, such as the list that a map runs over, the JSON."""
+    found = whole_value(template, scope)
+    held = find_json(found) if isinstance(found, str) else found
+    return found if held is MISSING else held
 
 
 def render_known(template: Template, scope: Scope) -> str:
