@@ -113,7 +113,7 @@ def test_a_timeout_ends_an_attempt_that_cannot_be_cancelled(open_stretto: Open) 
     ("model", "says"),
     [
         ("raises:x", "RuntimeError: no licence for raises:x"),
-        ("nothing:x", "it gave a NoneType"),
+        ("nothing:x", "it gave None, which is no model"),
         ("absent:x", "nowhere:make"),
     ],
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from stretto.problems.errors import InvalidConfig, InvalidUsage, StrettoError
-from stretto.text.short import did_you_mean, listed
+from stretto.text.short import did_you_mean, kind_of, listed
 from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Ports:
             store = await opener(project.settings.home)
             lacks = [each for each in _STORE if not callable(getattr(store, each, None))]
             if lacks:
-                raise TypeError(f"it gave a {type(store).__name__}, without {listed(lacks)}")
+                raise TypeError(f"it gave {kind_of(store)}, without {listed(lacks)}")
             return cast("Store", store)
         except StrettoError:
             raise

@@ -14,6 +14,7 @@ from stretto.assembly.identity import MachineIdentities
 from stretto.assembly.playbook_choice import make_load_tool
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig, StrettoError
+from stretto.text.short import kind_of
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import tool_name
 
@@ -199,8 +200,8 @@ def make_installed(name: str, plugins: "Plugins", environ: Mapping[str, str]) ->
 
         return PydanticAIModel(made)
     if not callable(getattr(made, "ask", None)):
-        kind = type(made).__name__
-        raise InvalidConfig(f"the model {name} cannot be made: it gave a {kind}, which is no model")
+        said = f"it gave {kind_of(made)}, which is no model"
+        raise InvalidConfig(f"the model {name} cannot be made: {said}")
     return cast("Model", made)
 
 
