@@ -41,13 +41,14 @@ _BODY_WORDS = _words(
     output="result outputs returns",
 )
 _STEP_WORDS = _words(
+    id="step_id",
     depends_on="needs after requires dependencies depends upstream wait_for runs_after",
     when="if run_if only_if",
     run="command cmd script bash exec",
     prompt="instructions instruction message query content",
     agent="assignee worker executor actor template",
     on_failure="on_error onerror",
-    parallel="branches fan_out",
+    parallel="branches fan_out agents",
     timeout="timeout_seconds active_deadline_seconds",
     workflow="recipe subworkflow sub_workflow call uses",
     inputs="with params args arguments",
@@ -68,7 +69,7 @@ _MAP_WORDS = _words(
 )
 _LOOP_WORDS = _words(
     until="stop_when exit_when condition",
-    max_iterations="max max_loops max_rounds limit times",
+    max_iterations="max max_loops max_rounds rounds limit times",
     validator="judge reviewer critic evaluator checker check",
     agent="worker producer do",
     feedback_path="feedback",
@@ -168,6 +169,10 @@ _STEP_FOREIGN = {
     "attachments": "not read here: name the files in read_set and the text",
     **dict.fromkeys(("fallback", "fallback_agent"), "write on_failure: fallback:AGENT"),
     "isolation": "write workspace_mode: isolated",
+    **dict.fromkeys(("config", "settings", "options"), "remove it, and write its keys in the step itself"),
+    "action": "write prompt: for an agent, or run: for a command",
+    "tool": "tools belong to an agent: write them under agents:",
+    "pipe_output": "write depends_on, and {{steps.ID.output}} in the text for the agent",
     "apply_from": "not needed: isolated changes are merged back before dependents start",
     "retries": _RETRIES,
     "max_retries": _RETRIES,

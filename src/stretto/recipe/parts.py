@@ -251,7 +251,8 @@ def make_input(fields: Fields, reading: Reading) -> Input | None:
         )
     if name is None:
         return None
-    written_type = fields.get("type", str) or "string"
+    # Beside a type that cannot be read, which is told already, any default will do.
+    written_type = fields.get("type", str) or ("json" if fields.written("type") else "string")
     is_shaped = written_type in ("object", "array")
     default = fields.node.entries.get("default")
     return Input(

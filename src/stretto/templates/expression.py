@@ -274,7 +274,11 @@ def _unreadable(text: str, at: int) -> NotAnExpression:
         return NotAnExpression("this text is not closed", f"close it with {text[at]}", at)
     if text.startswith("{{", at):
         return NotAnExpression("this '{{' is not closed", "close it with '}}'", at, 2)
-    hints = {"?": "remove what follows it: a comparison is true or false", "$": "remove it"}
+    hints = {
+        "?": "remove what follows it: a comparison is true or false",
+        "$": "remove it",
+        "{": "write the expression alone, without blocks",
+    }
     hint = hints.get(text[at], "")
     return NotAnExpression(f"{text[at]!r} has no meaning in an expression", hint, at)
 

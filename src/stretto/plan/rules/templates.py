@@ -101,9 +101,14 @@ def _check_site(
     for reference in site.located:
         fault = check_reference(reference, here)
         # An unknown step or input may well be the one whose name cannot be read.
-        is_nameless = fault is not None and (
-            (fault.code == "RCP203" and draft.has_nameless_step)
-            or (fault.code in ("RCP202", "RCP207") and draft.has_nameless_input)
+        is_nameless = (
+            fault is not None
+            and (
+                (fault.code == "RCP203" and draft.has_nameless_step)
+                or (fault.code in ("RCP202", "RCP207") and draft.has_nameless_input)
+                # `for_each:` was meant for a map, in which there is an item.
+                or (fault.code == "RCP206" and draft.has_unknown_key(site.at[:-1]))
+            )
         )
         if fault is None or is_nameless:
             continue
