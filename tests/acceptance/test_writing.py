@@ -1,12 +1,14 @@
 """`stretto new` and `stretto init`: what they write, and what they leave alone."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
 
+from stretto.assembly.recipe_files import recipe_templates
 from support.cli import (
     GOOD,
     SOUND,
@@ -53,6 +55,11 @@ def test_every_template_writes_a_recipe_that_validates(tmp_path: Path, template:
     assert succeeded(stretto(tmp_path, "validate", found["file"], "--json")) == SOUND
     written = as_data(tmp_path / found["file"])
     assert written.get("workflow", written)["name"] == "mine", "not the template's name"
+
+
+def test_no_prompt_of_a_template_puts_an_article_before_what_an_input_holds() -> None:
+    texts = [file.read_text("utf-8") for file in recipe_templates().values()]
+    assert not [text for text in texts if re.search(r"\ban? \{\{inputs\.", text)]
 
 
 def test_without_a_name_the_template_gives_it(tmp_path: Path) -> None:
