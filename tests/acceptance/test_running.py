@@ -18,7 +18,7 @@ from support.background_runs import (
     started,
     statuses,
 )
-from support.cli import refused, stretto, write
+from support.cli import refused, stretto, talk, write
 from support.recipes import RECIPES
 
 REPORT_KEYS = {"type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"}
@@ -297,3 +297,14 @@ def test_a_journal_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) 
         "unreadable",
         "waiting",
     ]
+
+
+def test_runs_have_the_colour_of_their_state(tmp_path: Path) -> None:
+    complete = ran(tmp_path, CHAIN)["run_id"]
+    partial = ran(tmp_path, CHAIN, FAILING)
+    assert partial["status"] == "partial"
+    colours = {"NO_COLOR": "", "TERM": "xterm-256color"}
+    _, screen, _ = talk(tmp_path, ["runs"], [], colours)
+    assert f"\x1b[32m\x1b[1m{complete}\x1b[0m" in screen
+    assert f"\x1b[33m\x1b[1m{partial['run_id']}\x1b[0m" in screen
+    assert "\x1b" not in stretto(tmp_path, "runs").out
