@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.routing import APIRoute
 
+from server.conftest import RECIPES, SCRIPTS
 from server.test_runs import HELLO, INLINE, started, until
 from stretto.server.answers import login_page, welcome_page
 from stretto.server.app import ROUTERS
@@ -370,9 +371,24 @@ def test_another_address_needs_an_explicit_word() -> None:
 
 
 def test_disabled_workflows_are_not_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "script.yaml").write_text(SCRIPTS["script"])
+    env = {"STRETTO_MODEL": f"scripted:{tmp_path / 'script.yaml'}"}
+    with served(tmp_path, RECIPES, env) as found:
+        run = found.client().post("/api/workflows/greet/run", json=HELLO).json()["run_id"]
     (tmp_path / "stretto.yaml").write_text("workflows: {enabled: false}\n")
-    with served(tmp_path) as found:
+    with served(tmp_path, RECIPES, env) as found:
         client = found.client()
+        goal = {"text": "x", "verify": "command:true", "workflow": "greet", **HELLO}
+        again = {"from_step": "hello"}
+        for path, body in (
+            ("/api/goals", goal),
+            (f"/api/runs/{run}/retry", again),
+            (f"/api/runs/{run}/fork", again),
+        ):
+            refused = client.post(path, json=body)
+            assert (refused.status_code, refused.json()["error"]["kind"]) == (404, "not_found")
+        task = client.post("/api/tasks", json={"agent": "writer", "prompt": "Hi."}).json()
+        assert client.post(f"/api/runs/{task['run_id']}/retry", json={}).is_success
         for method, path in (
             ("GET", "/api/workflows"),
             ("GET", "/api/workflows/x"),

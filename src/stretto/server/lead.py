@@ -80,6 +80,7 @@ async def set_goal(body: GoalBody, service: TheService, asker: Asker) -> JsonAns
     """Set a goal, driven by this server: `goal`."""
     workflow = None
     if body.workflow is not None:
+        service.check_workflows()
         workflow = (await asyncio.to_thread(saved_entry, service, body.workflow)).recipe
     service.check_serving()
     limits = read_limits(

@@ -17,6 +17,7 @@ from stretto.assembly.run_list import RunFilter, page_of_runs, run_as_json
 from stretto.execution.history import History
 from stretto.lead.tasks import (
     BATCH,
+    TASK_NAME,
     batch_as_json,
     batch_inputs,
     batch_recipe,
@@ -207,7 +208,7 @@ async def list_runs(
 @router.get("/api/tasks", dependencies=[VIEWER], response_model=RunsAnswer)
 async def list_tasks(service: TheService, cursor: str | None = None) -> JsonAnswer:
     """The runs of single tasks, newest first."""
-    return await list_runs(service, workflow="task", cursor=cursor)
+    return await list_runs(service, workflow=TASK_NAME, cursor=cursor)
 
 
 @router.get("/api/batches", dependencies=[VIEWER], response_model=RunsAnswer)
@@ -391,7 +392,9 @@ async def fork_run(
 async def _again(
     service: Service, asker: Asker, run_id: str, body: AgainBody, key: str | None, route: str
 ) -> Response:
-    await service.own_run(run_id, asker)
+    run = await service.own_run(run_id, asker)
+    if (await run.history()).started.workflow not in (TASK_NAME, BATCH):
+        service.check_workflows()
     request = RunRequest(
         None,
         body.inputs,
@@ -405,8 +408,8 @@ async def _again(
         trigger=_TRIGGER,
     )
     content = digest_of_body(f"runs/{run_id}/{route}", body.model_dump())
-    run, was_begun = await start(service, request, key, content)
-    return await answer(service, run, body.wait, was_begun)
+    again, was_begun = await start(service, request, key, content)
+    return await answer(service, again, body.wait, was_begun)
 
 
 @router.post("/api/runs/{run_id}/apply", dependencies=[OPERATOR], response_model=ApiAnswer)

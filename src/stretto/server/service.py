@@ -66,6 +66,12 @@ class Service:
         if self.closing.is_set():
             raise Closing("the server is stopping; send the request again in a moment")
 
+    def check_workflows(self) -> None:
+        """Raises NotFound where workflows are not served."""
+        if not self.stretto.project.settings.are_workflows_served:
+            hint = "workflows.enabled: true in stretto.yaml turns them on"
+            raise NotFound("workflows are turned off here", hint=hint)
+
     async def until(self, work: Coroutine[Any, Any, object]) -> bool:
         """Whether the work was done; False: the server ends before it. Raises what the work raises."""
         task, end = asyncio.ensure_future(work), asyncio.ensure_future(self.closing.wait())
@@ -193,10 +199,7 @@ async def _identity(request: Request) -> Identity:
 
 
 async def _with_workflows(request: Request) -> None:
-    service = await _service(request)
-    if not service.stretto.project.settings.are_workflows_served:
-        hint = "workflows.enabled: true in stretto.yaml turns them on"
-        raise NotFound("workflows are turned off here", hint=hint)
+    (await _service(request)).check_workflows()
 
 
 # What a route asks for by the type of an argument.
