@@ -309,3 +309,16 @@ def test_a_long_event_in_small_parts_is_read_once() -> None:
     assert time.process_time() - began < 1.0
     assert found == [b"x" * 4_000_000]
     assert lines.held_bytes == 0
+
+
+def test_what_comes_in_many_small_pieces_is_looked_at_once() -> None:
+    blanks, thoughts, calls, pieces = ThoughtFilter(), ThoughtFilter(), PartialCalls(), 50_000
+    thoughts.feed(" <think>")
+    began = time.process_time()
+    for _ in range(pieces):
+        assert blanks.feed("  \n   ") == thoughts.feed("think ") == ""
+        calls.add({"index": 0, "id": "a", "function": {"name": "w", "arguments": "12345 "}}, 0)
+    assert time.process_time() - began < 1.5
+    assert blanks.feed("yes") == "  \n   " * pieces + "yes"
+    assert thoughts.feed("</think> yes") == "yes"
+    assert calls.whole()[0].text == "12345 " * pieces

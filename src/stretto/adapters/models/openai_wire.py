@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 from stretto.adapters.models import openai_faults as faults
@@ -229,7 +229,7 @@ class EventLines:
 class _PartialCall:
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: list[str] = field(default_factory=list)
 
 
 class PartialCalls:
@@ -247,7 +247,7 @@ class PartialCalls:
         call = self._call(index if isinstance(index, int) else place, call_id, name)
         call.id = call.id or call_id
         call.name = call.name or name
-        call.arguments += _text_in(function, "arguments")
+        call.arguments.append(_text_in(function, "arguments"))
 
     def _call(self, index: int, call_id: str, name: str) -> _PartialCall:
         known = self._by_index.get(index)
@@ -259,38 +259,62 @@ class PartialCalls:
 
     def whole(self) -> tuple[RequestedCall, ...]:
         return tuple(
-            RequestedCall(call.id or f"call_{uuid4().hex}", call.name, call.arguments)
+            RequestedCall(call.id or f"call_{uuid4().hex}", call.name, "".join(call.arguments))
             for call in self._calls
             if call.name
         )
 
 
 class ThoughtFilter:
-    """Leaves out what a model thinks aloud between tags before it answers."""
+    """Leaves out what a model thinks aloud between tags before it answers. Some think for a million tokens:
+    no part of them is looked at twice."""
 
     def __init__(self) -> None:
-        self._held: str | None = ""  # None: the answer has begun
+        self._state: Literal["before", "thinking", "after", "answering"] = "before"
+        self._blanks: list[str] = []  # before the first letter
+        self._begun = ""  # of what may become the opening tag
+        self._end = ""  # of the thought so far: the closing tag may be cut
 
     def feed(self, text: str) -> str:
-        if self._held is None:
-            return text
-        self._held += text
-        start = self._held.lstrip()
+        match self._state:
+            case "before":
+                return self._begin(text)
+            case "thinking":
+                return self._think(text)
+            case "after":
+                return self._answer(text.lstrip())
+            case "answering":
+                return text
+
+    def _begin(self, text: str) -> str:
+        start = self._begun + text
+        if not self._begun:
+            start = text.lstrip()
+            self._blanks.append(text[: len(text) - len(start)])
         if start.startswith(_OPENING):
-            if _CLOSING not in start:
-                return ""
-            answer = start.partition(_CLOSING)[2].lstrip()
-            self._held = None if answer else _OPENING + _CLOSING
-            return answer
-        if _OPENING.startswith(start):
+            self._state = "thinking"
+            return self._think(start[len(_OPENING) :])
+        self._begun = start
+        return "" if _OPENING.startswith(start) else self.end()
+
+    def _think(self, text: str) -> str:
+        thought, closing, answer = (self._end + text).partition(_CLOSING)
+        if not closing:
+            self._end = thought[1 - len(_CLOSING) :]
             return ""
-        held, self._held = self._held, None
-        return held
+        self._state = "after"
+        return self._answer(answer.lstrip())
+
+    def _answer(self, text: str) -> str:
+        if text:
+            self._state = "answering"
+        return text
 
     def end(self) -> str:
         """What looked like the beginning of a thought and is none."""
-        held, self._held = self._held or "", None
-        return "" if held.lstrip().startswith(_OPENING) else held
+        held = "".join((*self._blanks, self._begun)) if self._state == "before" else ""
+        self._state = "answering"
+        return held
 
 
 @dataclass(slots=True)
@@ -304,7 +328,7 @@ class PartialReply:
     _pieces: list[str] = field(default_factory=list)
     _filter: ThoughtFilter = field(default_factory=ThoughtFilter)
     _calls: PartialCalls = field(default_factory=PartialCalls)
-    _thoughts: dict[str, str] = field(default_factory=dict)
+    _thoughts: dict[str, list[str]] = field(default_factory=dict)
     _tokens: TokenCounts | None = None
     _is_refused: bool = False
     _index: int | None = None  # of the choice that is the answer: none of the others was asked for
@@ -341,7 +365,7 @@ class PartialReply:
             "content_filter" if self._is_refused else self.finish,
             self.odd_finish,
             self.endpoint.provider,
-            dict(self._thoughts) or None,
+            {name: "".join(said) for name, said in self._thoughts.items()} or None,
         )
 
     def _read(self, chunk: Object, key: str) -> str:
@@ -370,7 +394,7 @@ class PartialReply:
     def _read_message(self, message: Object) -> str:
         for name in _THINKING_FIELDS:
             if thought := _text_in(message, name):
-                self._thoughts[name] = self._thoughts.get(name, "") + thought
+                self._thoughts.setdefault(name, []).append(thought)
         self._is_refused |= bool(_text_in(message, "refusal")) or any(
             part.get("type") == "refusal" for part in _objects_in(message, "content")
         )
