@@ -226,6 +226,8 @@ KINDS = (
     _script("an output of control characters", _run(r'printf "\033[0m"'), "{}", "empty text"),
     _script("a command that prints a placeholder", _run("echo null"), "{}", "printed only"),
     _script("a text around outputs that are empty", _run("true") + 'output: "It says: {{steps.a.output}}"\n', "{}", "names is empty"),
+    _script("a part of the output that is not there", _one(", output: {format: json}") + "output: 'It is {{steps.a.output.x}} of {{steps.a.output.y}}.'\n", "default: {reply: {y: 1}}", "left empty in the run"),
+    _with("inner.yaml", _one(", output: {format: json}") + "output: 'It is {{steps.a.output.x}} of {{steps.a.output.y}}.'\n", _script("a part of the output of a workflow step that is not there", OUTER % "", "default: {reply: {y: 1}}", "left empty in the output of workflow")),
     # nothing asked, nothing chosen
     _script("a prompt that renders to nothing", "name: p\ninputs: [{name: x, default: ''}]\nsteps: [{id: a, subagent: writer, prompt: '{{inputs.x}}'}]\n", "default: x", "is an empty text"),
     _script("a prompt of a step that was skipped", "name: p\nsteps:\n  - {id: s, subagent: writer, prompt: x, when: '1 == 2'}\n  - {id: r, subagent: writer, prompt: y}\n  - {id: a, subagent: writer, prompt: '{{steps.s.output}}', depends_on: [s, r]}\n", "default: x", "is an empty text"),

@@ -53,7 +53,19 @@ def lack_of_output(recipe: RecipeState) -> str:
     return f"{who} has no output: none of its steps gave one"
 
 
-def lack_of_words(recipe: RecipeState, whose: str) -> str:
+def doubts_about_output(recipe: RecipeState, whose: str) -> Iterator[str]:
+    """What is missing in an output that is there. What was skipped is not: a join of two ways is written so."""
+    for each in dict.fromkeys(recipe.output.references if recipe.output is not None else ()):
+        named = each.step or recipe.scope.stored.get(str(each.path[0]))
+        step = recipe.steps.get(StepId(named)) if named is not None else None
+        has_run = step is None or step.status is StepStatus.SUCCEEDED
+        if has_run and resolve(each, recipe.scope) is MISSING:
+            yield f"{{{{{each.text}}}}} is not there and was left empty in {whose}"
+    if lack := _lack_of_words(recipe, whose):
+        yield lack
+
+
+def _lack_of_words(recipe: RecipeState, whose: str) -> str:
     """Empty unless the output is there and says nothing. Without an `output:`, a recipe whose steps have
     changed files gives those: a command that copies a file need not say so."""
     if recipe.output is None:

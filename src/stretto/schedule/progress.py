@@ -11,7 +11,7 @@ from stretto.schedule.approvals import ask, needs_person
 from stretto.schedule.attempts import use_slot
 from stretto.schedule.commands import EndRun
 from stretto.schedule.outcomes import skip
-from stretto.schedule.outputs import has_answered, lack_of_output, lack_of_words
+from stretto.schedule.outputs import doubts_about_output, has_answered, lack_of_output
 from stretto.schedule.state import RunState, StepState
 from stretto.schedule.transition import Transition
 from stretto.schedule.work import begin_work, end_part, end_workflow
@@ -126,8 +126,8 @@ def _final_status(state: RunState) -> RunStatus:
     if lack := lack_of_output(state.recipe):
         state.warn(lack)
         return RunStatus.PARTIAL
-    if lack := lack_of_words(state.recipe, "the run's output"):
-        state.warn(lack)
+    for doubt in doubts_about_output(state.recipe, "the run's output"):
+        state.warn(doubt)
     if not _has_success(state):
         state.warn("no agent was asked anything in this run")
     return RunStatus.COMPLETE

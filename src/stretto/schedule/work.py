@@ -29,8 +29,8 @@ from stretto.schedule.attempts import start_part
 from stretto.schedule.changes import writes_here
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
 from stretto.schedule.outputs import (
+    doubts_about_output,
     lack_of_output,
-    lack_of_words,
     nobody_answered,
     recipe_output,
 )
@@ -505,8 +505,7 @@ def end_workflow(transition: Transition, step: StepState) -> None:
         fail(transition, step, FailureReason("error", error), step.planned.on_failure)
     else:
         name = _name_of(step)
-        if lack := lack_of_words(inner, f"the output of workflow '{name}'"):
-            step.warn(lack)
+        step.warn(*doubts_about_output(inner, f"the output of workflow '{name}'"))
         if nobody_answered(inner):
             step.warn(f"no agent was asked anything in workflow '{name}'")
         succeed(transition, step, recipe_output(inner))
