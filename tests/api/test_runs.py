@@ -557,9 +557,34 @@ def test_a_run_is_refused_in_a_second_event_loop_too(open_stretto: Open) -> None
         async with open_stretto() as w:
             run = await w.start(BRIEF, {"topic": "looms"})
             await run.wait()
-            for ask in (run.report, run.wait, run.status):
+            for ask in (run.report, run.wait, run.status, run.resume):
                 with pytest.raises(stretto.InvalidUsage, match="another event loop"):
-                    await asyncio.wait_for(asyncio.to_thread(asyncio.run, ask()), 10)
+                    await asyncio.to_thread(asyncio.run, asyncio.wait_for(ask(), 5))
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_stopping_is_not_resumed_in_a_second_event_loop(
+    open_stretto: Open,
+) -> None:
+    async def slow(prompt: str) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)  # as a tool that closes slowly
+            raise
+        return prompt
+
+    async def main() -> None:
+        recipe = "name: s\nsteps: [{id: a, subagent: slow, prompt: x}]\n"
+        async with open_stretto(agents={"slow": slow}) as w:
+            run = await w.start(recipe)
+            await asyncio.sleep(0.1)
+            stopping = asyncio.ensure_future(run.stop())
+            await asyncio.sleep(0.1)
+            with pytest.raises(stretto.InvalidUsage, match="another event loop"):
+                await asyncio.to_thread(asyncio.run, asyncio.wait_for(run.resume(), 5))
+            await stopping
 
     asyncio.run(main())
 

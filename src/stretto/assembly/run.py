@@ -302,6 +302,7 @@ class Run:
         """
         check_optional_text(model=model, accepted=accepted)
         check_permission(permission)
+        self._engine.check_open()  # before a task of another loop is awaited
         await self._finish_task()
         if not self._is_driven_here:
             marks = frozenset([accepted] if accepted else [])
