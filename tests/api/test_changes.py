@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.agents import live_events
-from stretto.events.model import PhaseLasted
 from support.api import Open
 
 WRITING = """
@@ -57,21 +55,6 @@ def test_a_change_is_shown_as_a_patch_and_applied_once(open_stretto: Open, proje
             assert after.standing == "applied"
 
     asyncio.run(main())
-
-
-def test_a_workspace_that_takes_long_to_copy_is_told(
-    open_stretto: Open, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_events, "MOMENT_SECONDS", 0.0)
-    (project / "notes").mkdir()
-
-    async def main() -> list[str]:
-        async with open_stretto(model=None, agents={"author": author}) as w:
-            run = await w.start(WRITING)
-            await run.report()
-            return [e.phase async for e in run.events() if isinstance(e, PhaseLasted)]
-
-    assert "copies the workspace" in asyncio.run(main())
 
 
 def test_a_conflict_is_an_error_until_a_side_is_taken(open_stretto: Open, project: Path) -> None:
