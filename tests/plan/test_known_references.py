@@ -93,7 +93,7 @@ def new_problems(text: str, name: str, node: ScalarNode, words: str, known: set[
     tail = "\n" if text[node.start] in "|>" else ""
     other = f'{text[: node.start]}"{words}"{tail}{text[node.end :]}'
     problems = examine(read_recipe(other, name), CATALOG, DEFAULT_LIMITS).problems
-    about = ("RCP20", "RCP211", "RCP106")
+    about = ("RCP20", "RCP211", "RCP106", "RCP127")
     return [p.message for p in problems if p.message not in known and p.code.startswith(about)]
 
 
