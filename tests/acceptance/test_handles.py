@@ -109,6 +109,7 @@ def test_a_gate_is_found_by_its_run_where_no_other_step_awaits_approval(tmp_path
     assert stretto(tmp_path, "reject", "last", "--no-resume").out.startswith("rejected g\n")
     said = stretto(tmp_path, "approve", "last")
     assert (said.code, f"no step of run {run_id} awaits approval" in said.err) == (2, True)
+    assert "stretto runs --status waiting" in said.err
     two = GATED.replace(
         "steps:", "steps:\n  - {id: h, subagent: writer, gate: human, prompt: x}", 1
     )
@@ -148,3 +149,13 @@ def test_a_run_that_another_process_drives_has_an_exit_code_of_its_own(tmp_path:
         assert said.code == 5
         assert f"stretto watch {run_id}" in said.err
     write(tmp_path, "script.yaml", "default: ok")
+
+
+def test_what_is_neither_a_step_nor_a_run_is_told_as_both(
+    two_runs: tuple[Path, str, str],
+) -> None:
+    folder, run_id, _ = two_runs
+    said = stretto(folder, "diff", run_id, "nobody")
+    assert said.code == 2
+    assert f"run {run_id} has no step 'nobody', and there is no run 'nobody'" in said.err
+    assert "its steps: " in said.err

@@ -211,8 +211,10 @@ def test_a_cancelled_run_says_why():
     run.run()
     report = report_of(run.state)
     assert report.status == "cancelled"
-    assert report.warnings == ("cancelled: too dear",)
-    assert "cancelled: b, c (cancelled: too dear)" in [issue.text for issue in report.issues]
+    assert report.warnings == ("the run was cancelled: too dear",)
+    assert "cancelled: b, c (the run was cancelled: too dear)" in [
+        issue.text for issue in report.issues
+    ]
 
 
 def test_tokens_and_cost_are_summed():

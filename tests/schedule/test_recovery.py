@@ -140,7 +140,7 @@ def test_a_request_to_cancel_stops_everything_and_ends_when_all_have_stopped() -
     run.run()
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
     assert run.ended == [RunStatus.CANCELLED]
-    assert "cancelled: enough" in run.warnings()
+    assert "the run was cancelled: enough" in run.warnings()
 
 
 def test_a_cancelled_run_keeps_what_ended() -> None:

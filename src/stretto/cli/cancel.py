@@ -23,7 +23,8 @@ def command(run: str | None, reason: str, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "run_id": run_id})
     else:
-        say(f"asked run {run_id} to stop; stretto report {run_id} shows what it has done")
+        say(f"asked run {run_id} to stop")
+        say(f"  stretto report {run_id}  shows what it has done")
 
 
 async def _cancel(run: str | None, reason: str, as_json: bool) -> str:

@@ -11,7 +11,9 @@ from stretto.cli.handles import find_run
 from stretto.cli.options import json_option, run_before
 from stretto.cli.terminal import print_bytes, print_json, say
 from stretto.execution.history import History
+from stretto.problems.errors import NotFound
 from stretto.report.difference import difference, difference_as_json, difference_as_text
+from stretto.text.short import listed
 
 
 @click.command("diff")
@@ -31,7 +33,11 @@ async def _diff(handle: str | None, other: str, as_json: bool) -> None:
         if other in first.state.steps:
             _show_change(stretto.project, first, other, as_json)
             return
-        second = await find_run(stretto, other, as_json)
+        try:
+            second = await find_run(stretto, other, as_json)
+        except NotFound as error:
+            says = f"run {run_id} has no step '{other}', and {error.message}"
+            raise NotFound(says, hint=f"its steps: {listed(list(first.state.steps))}") from None
         found = difference(first.state, await stretto.open(second).state())
     if as_json:
         print_json(difference_as_json(found))

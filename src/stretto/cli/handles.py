@@ -16,6 +16,7 @@ from stretto.vocabulary.amounts import format_duration
 from stretto.vocabulary.names import RunId, StepId
 
 LAST = "last"
+WAITING_RUNS = "stretto runs --status waiting lists the runs that wait for a person"
 _MOST_ROWS = 10_000
 _MOST_CANDIDATES = 8
 _NO_RUNS = "there are no runs yet"
@@ -68,7 +69,7 @@ async def find_asking(
     named = [row for row in rows if step in asking.get(row.run_id, ())]
     meant = [row for row in rows if _fits(step, row.run_id)] if step != LAST else rows[:1]
     if named or not meant:
-        found = _only(named, f"no run has a step '{step}' that awaits approval")
+        found = _only(named, f"no run has a step '{step}' that awaits approval", WAITING_RUNS)
         return _tell(found, as_json), StepId(step)
     row = _only(meant, "")
     return _tell(row, as_json), _only_step(row, asking.get(row.run_id, ()))
@@ -80,7 +81,7 @@ def _only_step(row: RunRow, asking: Sequence[StepId]) -> StepId:
     says = f"{len(asking)} steps of run {row.run_id} await approval" if asking else ""
     raise InvalidUsage(
         says or f"no step of run {row.run_id} awaits approval",
-        hint=f"name one of them: {listed(asking)}" if asking else "stretto runs lists the runs",
+        hint=f"name one of them: {listed(asking)}" if asking else WAITING_RUNS,
     )
 
 
@@ -93,9 +94,9 @@ async def find_unended(stretto: Surface, run: str | None, as_json: bool) -> RunI
     return _tell(_only(rows, "every run has ended"), as_json)
 
 
-def _only(rows: Sequence[RunRow], lack: str) -> RunRow:
+def _only(rows: Sequence[RunRow], lack: str, hint: str = "stretto runs lists the runs") -> RunRow:
     if not rows:
-        raise NotFound(lack, hint="stretto runs lists them")
+        raise NotFound(lack, hint=hint)
     if len(rows) > 1:
         raise InvalidUsage(f"this may mean {len(rows)} runs: name one of them\n{_list_runs(rows)}")
     return rows[0]

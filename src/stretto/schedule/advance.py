@@ -198,8 +198,8 @@ def _receive(transition: Transition, event: Event) -> None:
                 decide(transition, step, event)
         case CancelRequested():
             if not state.has_ended:
-                said = f"cancelled: {event.reason}" if event.reason else "cancelled"
-                stop_run(transition, RunStatus.CANCELLED, said)
+                why = f": {event.reason}" if event.reason else ""
+                stop_run(transition, RunStatus.CANCELLED, f"the run was cancelled{why}")
         case MessageDropped():
             state.warn(f"ignored {event.what} in the run's mailbox")
         case RunResumed():
