@@ -147,16 +147,42 @@ def test_the_heir_of_a_leader_that_goes_in_the_middle_of_a_run_has_no_gap_and_no
 def test_an_answer_of_the_lead_agent_is_read_while_it_is_written(
     browser: Browser, tmp_path: Path
 ) -> None:
+    # On a machine that is very busy, a page may be shown when a quick model has said everything.
+    delays = (0.1, 0.6)
+    assert any(_is_read_in_parts(browser, tmp_path / str(delay), delay) for delay in delays)
+
+
+def _is_read_in_parts(browser: Browser, folder: Path, delay: float) -> bool:
+    folder.mkdir()
     text = " ".join(f"word-{number}" for number in range(150))
-    slow = Said(text, chunks=150, chunk_delay_seconds=0.1)
-    with model_site(browser, tmp_path, [slow], one=ONE) as site:
+    slow = Said(text, chunks=150, chunk_delay_seconds=delay)
+    with model_site(browser, folder, [slow], one=ONE) as site:
         page = site.page("/chat")
         page.get_by_label("Ask the lead agent").fill("Say something long.")
         page.get_by_role("button", name="Send").click()
         page.wait_for_url(re.compile(r"/chat/."), timeout=60_000)
         turn = page.locator(".turn .prose")
         expect(turn).to_contain_text("word-3 word-4", timeout=60_000)
-        assert "word-149" not in turn.inner_text(), "it is not whole yet"
-        expect(turn).to_contain_text("word-149", timeout=60_000)
+        is_partial = "word-149" not in turn.inner_text()
+        expect(turn).to_contain_text("word-149", timeout=180_000)
         expect(turn).to_have_count(1)
-        assert site.errors == []
+        # A turn is on record a moment before its run, and the browser logs the answer 404.
+        assert [error for error in site.errors if "404 (Not Found)" not in error] == []
+        return is_partial
+
+
+def test_a_turn_whose_run_comes_late_is_read_while_it_is_written(
+    browser: Browser, tmp_path: Path
+) -> None:
+    slow = Said("word " * 60, chunks=60, chunk_delay_seconds=0.2)
+    with model_site(browser, tmp_path, [slow], one=ONE) as site:
+        page = site.page("/chat")
+        missing = {"ok": False, "error": {"kind": "not_found", "message": "no", "details": {}}}
+        steps = "**/api/runs/*/steps/turn-1"
+        page.route(steps, lambda route: route.fulfill(status=404, json=missing), times=1)
+        page.get_by_label("Ask the lead agent").fill("Say something long.")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_url(re.compile(r"/chat/."), timeout=60_000)
+        with page.expect_response(lambda r: "/steps/turn-1" in r.url and r.ok):
+            pass
+        expect(page.locator(".turn .prose")).to_contain_text("word word", timeout=60_000)

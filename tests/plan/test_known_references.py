@@ -88,6 +88,14 @@ def test_braces_that_are_being_written_are_no_hindrance(unfinished: str) -> None
         assert "steps.a.output" in texts(references_at(text + rest, len(text), "", CATALOG))
 
 
+def without(text: str, name: str, node: ScalarNode) -> set[str]:
+    """What is said where the text refers to nothing: only what is put there counts."""
+    tail = "\n" if text[node.start] in "|>" else ""
+    plain = f'{text[: node.start]}"x"{tail}{text[node.end :]}'
+    problems = examine(read_recipe(plain, name), CATALOG, DEFAULT_LIMITS).problems
+    return {problem.message for problem in problems}
+
+
 def new_problems(text: str, name: str, node: ScalarNode, words: str, known: set[str]) -> list[str]:
     """What the checker says to these words in the place of a text, and did not say before."""
     tail = "\n" if text[node.start] in "|>" else ""
@@ -102,13 +110,12 @@ def test_what_is_offered_passes_the_check_and_what_is_written_is_offered(name: s
     text = TEXTS[name]
     recipe = read_recipe(text, name)
     examined = examine(recipe, CATALOG, DEFAULT_LIMITS)
-    known = {problem.message for problem in examined.problems}
     for drafted in examined.draft.steps:
         for site in (*drafted.sites, *drafted.later, *drafted.early):
             node = find(recipe.root, site.at)  # type: ignore[arg-type]
             if not isinstance(node, ScalarNode) or site.at[-1] == "feedback_path":
                 continue
-            found = references_at(text, node.start, name, CATALOG)
+            found, known = references_at(text, node.start, name, CATALOG), without(text, name, node)
             for reference in site.references:
                 words = reference.text.split("[")[0].split(".")
                 path = words[: 3 if words[0] == "steps" else 2]
@@ -143,12 +150,7 @@ def test_it_is_offered_exactly_if_the_checker_accepts_it(name: str, data: st.Dat
     assert isinstance(node, ScalarNode)
     found = references_at(text, node.start, name, CATALOG)
     word = data.draw(st.sampled_from(nameable(recipe)))
-    # What stands there by now may close a cycle with others: only the word counts.
-    plain = (
-        f'{text[: node.start]}"x"{chr(10) if text[node.start] in "|>" else ""}{text[node.end :]}'
-    )
-    before = examine(read_recipe(plain, name), CATALOG, DEFAULT_LIMITS).problems
-    known = {problem.message for problem in before}
+    known = without(text, name, node)
     braced = word if found.is_expression else f"{{{{{word}}}}}"
     refused = new_problems(text, name, node, braced, known)
     # Any step may be asked for its validation; it is offered where there ever is one, of loops.

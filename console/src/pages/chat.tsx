@@ -163,9 +163,9 @@ function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: ()
   )
 }
 
-// What the lead agent says, as it comes: a turn is a run of one step.
+// What the lead agent says, as it comes: a turn is a run of one step. It is on record a moment before that run is.
 function Speaking({ run, step }: { run: string; step: string }): JSX.Element {
-  const { value } = useResource(() => get<StepDetail>(`/api/runs/${part(run)}/steps/${part(step)}`), `${run} ${step}`)
+  const { value } = useResource(() => get<StepDetail>(`/api/runs/${part(run)}/steps/${part(step)}`), `${run} ${step}`, run)
   const spoken = useSpoken(run, step, value)
   const isLoaded = value !== undefined
   useEffect(() => (value ? changes.follow(run, step, value.cursor) : undefined), [run, step, isLoaded])

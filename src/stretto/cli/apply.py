@@ -87,7 +87,8 @@ async def _apply(
             if not options.is_dry_run:
                 await runs.note_applied(run_id, step, user_name())
         made = history.state.steps[step].changes
-        return applied, bool(made and made.files)
+        # Of a step whose change could only be kept later, nothing was recorded at its end.
+        return applied, made is None or bool(made.files)
 
 
 @contextmanager
