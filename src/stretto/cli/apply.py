@@ -87,8 +87,8 @@ async def _apply(
             if not options.is_dry_run:
                 await runs.note_applied(run_id, step, user_name())
         made = history.state.steps[step].changes
-        # Of a step whose change could only be kept later, nothing was recorded at its end.
-        return applied, made is None or bool(made.files)
+        # Of a change that could only be kept after its step had ended, the record says no files.
+        return applied, made is None or made.applied_by is not None or bool(made.files)
 
 
 @contextmanager
