@@ -202,13 +202,14 @@ def test_who_may_not_know_who_asks_is_told_so_and_not_that_nobody_answers(
     browser: Browser, tmp_path: Path
 ) -> None:
     with opened_site(browser, tmp_path, QUICK) as site:
-        page = site.page("/workflows/slow")
         full = refused(507, "disk_full", "No room for more.")
 
         def refuse(route: Route) -> None:
             route.fulfill(**full)  # type: ignore[arg-type]
 
-        page.route("**/api/session", refuse)
+        # Before the page is opened: it may ask by itself, and asks only once.
+        site.session.route("**/api/session", refuse)
+        page = site.page("/workflows/slow")
         page.get_by_role("button", name="Run", exact=True).click()
         expect(page.get_by_role("alert")).to_contain_text("No room for more.")
 

@@ -12,6 +12,7 @@ others from working, and a step that has begun never waits for one that has not,
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 
 from stretto.plan.claims import Claims, ConflictIndex
@@ -25,7 +26,6 @@ class ReadyQueue:
         groups: dict[Claims, int] = {}
         self._group_of = list(_group(claims, groups))
         self._claims = list(groups)
-        self._index = ConflictIndex(self._claims)
         self._partners: dict[int, tuple[int, ...] | None] = {}
         self._queues: list[list[int]] = [[] for _ in groups]
         self._heads: list[int] = []  # a heap of first steps; outdated ones are skipped
@@ -143,6 +143,11 @@ class ReadyQueue:
         """The step whose files this one waits for, if that is known already."""
         return self._parked.get(self._group_of[step])
 
+    @cached_property
+    def _index(self) -> ConflictIndex:
+        """Made when it is first asked: where all steps claim the same, it has nothing to say."""
+        return ConflictIndex(self._claims)
+
     def _blocker(self, group: int, rivals: tuple[int, ...] | None) -> int | None:
         if rivals is None:
             held = (other for other in self._holders if self._conflict(group, other))
@@ -154,7 +159,7 @@ class ReadyQueue:
     def _rivals(self, group: int) -> tuple[int, ...] | None:
         """The groups it conflicts with; None: too many to remember."""
         if group not in self._partners:
-            rivals = sorted(self._index.partners(group))
+            rivals = sorted(self._index.partners(group)) if len(self._claims) > 1 else []
             if self._conflict(group, group):
                 rivals.insert(0, group)
             self._partners[group] = tuple(rivals) if len(rivals) <= _MOST_PARTNERS else None

@@ -52,7 +52,7 @@ NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
 _DECIDING = (PlannedCondition, PlannedSwitch)
 
 
-class FailureReason(Struct, frozen=True):
+class FailureReason(Struct, frozen=True, gc=False):
     kind: FailureKind
     error: str
 
@@ -65,7 +65,9 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-class AttemptState(Struct, eq=False):
+# No reference leads from an attempt or a part back to its step, so neither is in a cycle: the
+# garbage collector need not go through those of ten thousand steps.
+class AttemptState(Struct, eq=False, gc=False):
     id: AttemptId
     agent: AgentId
     key: str
@@ -97,7 +99,7 @@ class HeldUp(Struct, frozen=True, eq=False):
     says: str
 
 
-class PartState(Struct, eq=False):
+class PartState(Struct, eq=False, gc=False):
     """One delegation of a step, with all its attempts."""
 
     id: Part

@@ -116,7 +116,7 @@ def _slip(path: str, end: int, offset: int) -> Fault:
 MOST_FAULTS = 50
 
 
-class Slots(NamedTuple):
+class Slots(Struct, frozen=True, gc=False):
     """Which parts of a template are to be filled in. Whole outputs of steps stand apart, so that
     they are filled in at one go: a prompt may name every step of a layer."""
 
