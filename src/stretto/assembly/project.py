@@ -431,7 +431,7 @@ class Project:
         from stretto.plan.model import decode_plan, encode_plan
 
         text = bytes(encode_plan(plan)).decode()
-        if not self.redactor.named(text):
+        if not self.redactor.named_in_plan(text):
             return plan
         return decode_plan(Raw(self.redactor.text(text)))
 

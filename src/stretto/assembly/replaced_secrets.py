@@ -36,10 +36,11 @@ def tell_of_secrets(
     plan: Plan, inputs: Mapping[str, Json], redactor: Redactor, kept: Collection[str] = ()
 ) -> Plan:
     """`kept`: inputs with values that were on record, without their secrets. Raises InvalidInputs."""
-    written = bytes(encode_plan(structs.replace(plan, warnings=()))).decode()
+    bare = structs.replace(plan, warnings=()) if plan.warnings else plan
+    written = bytes(encode_plan(bare)).decode()
     found = {name: _why(name, value, redactor, kept) for name, value in inputs.items()}
     secrets = {name: why for name, why in found.items() if why}
-    if named := redactor.named(written):
+    if named := redactor.named_in_plan(written):
         secrets[""] = f"the recipe holds the value of {listed(named)}"
     # A stored plan has the warnings of its first run.
     others = tuple(each for each in plan.warnings if each.code != REPLACED)

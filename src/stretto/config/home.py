@@ -25,7 +25,7 @@ def make_private(folder: Path) -> None:
         raise NotADirectoryError(20, "Not a directory", str(folder))
 
 
-_known: dict[Path, tuple[object, bytes]] = {}
+_known: dict[str, tuple[object, bytes]] = {}
 
 
 def user_secret(home: Path) -> bytes:
@@ -35,19 +35,19 @@ def user_secret(home: Path) -> bytes:
     open the home folder. Raises StrettoError when the file holds no secret: a new one would make
     every seal invalid.
     """
-    file = home / _SECRET_FILE
+    file = os.path.join(home, _SECRET_FILE)  # each run asks for it, and a Path is slow to make
     try:
         try:
-            status = file.stat()
+            status = os.stat(file)
         except FileNotFoundError:
-            _make(file)
-            status = file.stat()
+            _make(Path(file))
+            status = os.stat(file)
         # Every run that begins asks for it. Whoever replaces the file makes another one of it.
         now = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
         known = _known.get(file)
         if known is not None and known[0] == now:
             return known[1]
-        found = file.read_bytes()
+        found = Path(file).read_bytes()
     except OSError as error:
         raise StrettoError(f"{file} cannot be used: {error.strerror}") from error
     if len(found) != _SECRET_BYTES:

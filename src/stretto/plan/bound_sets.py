@@ -61,9 +61,10 @@ def bind_plan(
     }
     seconds = outermost.seconds("timeout", plan.timeout_template, plan.timeout_seconds)
     kept = plan.steps if all(map(is_, steps, plan.steps)) else tuple(steps)
-    return structs.replace(plan, agents=agents, steps=kept, timeout_seconds=seconds), tuple(
-        problems
-    )
+    # The same plan, where its inputs change nothing: how it is stored is then known already.
+    if kept is not plan.steps or agents != plan.agents or seconds != plan.timeout_seconds:
+        plan = structs.replace(plan, agents=agents, steps=kept, timeout_seconds=seconds)
+    return plan, tuple(problems)
 
 
 def _paths(declared: tuple[Input, ...]) -> frozenset[str]:

@@ -8,6 +8,7 @@ never change a default: stored plans mean the old one.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -303,7 +304,7 @@ _TYPES: Mapping[type[PlannedWork], StepType] = {
 }
 
 
-class Plan(_Part, frozen=True):
+class Plan(_Part, frozen=True, dict=True):
     name: str
     description: str
     version: str
@@ -325,6 +326,11 @@ class Plan(_Part, frozen=True):
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)
+
+    @cached_property
+    def as_stored(self) -> msgspec.Raw:
+        """Made once: a saved recipe is started again and again."""
+        return msgspec.Raw(msgspec.json.encode(self, enc_hook=_to_json))
 
 
 def briefs(work: PlannedWork) -> tuple[Brief, ...]:
@@ -351,7 +357,7 @@ def _in_place(*targets: Target | None) -> tuple[Brief, ...]:
 
 
 def encode_plan(plan: Plan) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(plan, enc_hook=_to_json))
+    return plan.as_stored
 
 
 def decode_plan(stored: msgspec.Raw) -> Plan:

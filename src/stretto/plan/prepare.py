@@ -46,7 +46,10 @@ def prepare(plan: Plan, policy: RunPolicy, aliases: Aliases | None = None) -> Pl
         steps = _claim_aliases(steps, aliases)
     if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
         steps = plan.steps
-    return structs.replace(plan, steps=steps, budget=lesser(plan.budget, policy.budget))
+    budget = lesser(plan.budget, policy.budget)
+    if steps is plan.steps and budget == plan.budget:
+        return plan
+    return structs.replace(plan, steps=steps, budget=budget)
 
 
 def _permit(step: PlannedStep, permission: str) -> PlannedStep:

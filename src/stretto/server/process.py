@@ -5,6 +5,7 @@ wait are answered, and the runs that are driven here are stopped so that the nex
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -263,6 +264,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            # What is there by now stays until the end. To go through it all for garbage would hold every
+            # request up for a fifth of a second, again and again.
+            gc.freeze()
             loop = asyncio.get_running_loop()
 
             def end() -> None:

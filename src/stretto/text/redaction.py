@@ -8,7 +8,7 @@ into lines, hexadecimal, escaped for a URL, for JSON, HTML or a shell.
 import re
 from base64 import b32encode, standard_b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stretto.text.secrets import is_telling, secret_values
 from stretto.vocabulary.json_value import Json
@@ -16,6 +16,8 @@ from stretto.vocabulary.json_value import Json
 MASK = "[redacted]"
 _DUMP = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]){3}|\\x[0-9a-f]{2}")
 _LONG = 10_000
+_LONGEST_KEPT = 100_000  # letters of a text whose outcome is kept
+_MOST_KEPT = 64  # such texts
 _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
 # A longer secret is found by its pieces: whoever waits for all of it would wait too long.
 _LONGEST_PIECE = 96
@@ -110,6 +112,7 @@ class Redactor:
         self._needles = sorted(self._names, key=len, reverse=True)
         # Dumps are rare, and their forms many.
         self._usual = [needle for needle in self._needles if not _DUMP.search(needle)]
+        self._named_in_kept = lru_cache(maxsize=_MOST_KEPT)(self.named)
 
     @property
     def has_secrets(self) -> bool:
@@ -133,6 +136,10 @@ class Redactor:
         found = [self._names[needle] for needle in self._needles_for(text) if needle in text]
         found += [each.name for each in self._escaped_in(text) if each.pattern.search(text)]
         return tuple(dict.fromkeys(found))
+
+    def named_in_plan(self, text: str) -> tuple[str, ...]:
+        """The same of a text that is looked through for each run of a saved recipe."""
+        return self.named(text) if len(text) > _LONGEST_KEPT else self._named_in_kept(text)
 
     def _needles_for(self, text: str) -> list[str]:
         is_short = len(text) < _LONG  # beyond, the pattern takes longer than what it saves
