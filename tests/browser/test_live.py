@@ -46,9 +46,9 @@ def counted(page: Page, run: str) -> list[int]:
 
 
 def test_of_a_long_run_only_what_has_changed_is_loaded(browser: Browser, tmp_path: Path) -> None:
-    steps = [f"  - {{id: s{n}, subagent: researcher, prompt: x}}" for n in range(499)]
+    steps = [f"  - {{id: s{n}, subagent: researcher, prompt: x}}" for n in range(249)]
     wide = "name: wide\nsteps:\n" + "\n".join(steps) + "\n"
-    wide += "  - {id: join, subagent: writer, depends_on: [s0, s498], prompt: y}\n"
+    wide += "  - {id: join, subagent: writer, depends_on: [s0, s248], prompt: y}\n"
     script = "default: {reply: 'An answer.', tokens: 5, delay: 200ms}\n"
     with opened_site(browser, tmp_path, script, {"wide": wide}) as site:
         run = site.start("wide")

@@ -120,7 +120,7 @@ def test_what_is_offered_passes_the_check_and_what_is_written_is_offered(name: s
                 words = reference.text.split("[")[0].split(".")
                 path = words[: 3 if words[0] == "steps" else 2]
                 assert ".".join(path) in texts(found)
-            for each in found.references[:: 1 + len(found.references) // 25]:
+            for each in found.references[:: 1 + len(found.references) // 10]:
                 braced = each.text if found.is_expression else f"{{{{{each.text}}}}}"
                 assert new_problems(text, name, node, braced, known) == [], each.text
 
