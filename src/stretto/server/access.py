@@ -6,6 +6,7 @@ Cookie            a session, opened once by a login link or a token; to change a
                   needs the header X-CSRF-Token, which pages of other sites cannot know
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -27,6 +28,9 @@ SESSION_SECONDS = 7 * 86_400
 LINK_SECONDS = 600
 _MOST_FAILURES = 10  # of one address
 _FAILURE_SECONDS = 60.0
+_FRESH_SECONDS = (
+    0.005  # after a look, within which nobody looks whether a token was removed elsewhere
+)
 _LOG_IN = "send 'Authorization: Bearer TOKEN', or open the login link that stretto serve printed"
 
 
@@ -129,6 +133,7 @@ class AccessControl:
         self._ledger = ledger
         self._now = now
         self._seen = -1  # the version of the ledger that the two below are from
+        self._is_fresh = False  # it was looked at in this turn of the loop
         self._identities: dict[str, Identity] = {}
         self._sessions: dict[str, Session] = {}
         self._welcome: set[str] = set()  # credentials that have been right before
@@ -140,7 +145,7 @@ class AccessControl:
 
     def identify(self, asked: Caller) -> tuple[Identity, Session | None]:
         """Raises PermissionDenied, Unauthenticated and TooMany."""
-        self._reload()
+        self._reload_once_a_turn()
         if asked.token is not None:
             return self._by_token(asked.token, asked.address), None
         session = self._sessions.get(digest_of(asked.cookie)) if asked.cookie else None
@@ -228,6 +233,16 @@ class AccessControl:
             if each.identity.name != identity.name
         }
         return count
+
+    def _reload_once_a_turn(self) -> None:
+        """All requests of one turn of the loop had come before it: one look is enough for them."""
+        if not self._is_fresh:
+            self._reload()
+            self._is_fresh = True
+            asyncio.get_running_loop().call_soon(self._expect_changes)
+
+    def _expect_changes(self) -> None:
+        self._is_fresh = False
 
     def _reload(self) -> None:
         """Take over what another process has changed: a token that was removed counts no longer."""

@@ -33,6 +33,7 @@ from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
 from stretto.server.app import make_app
+from stretto.server.connections import with_patience
 from stretto.server.ledger import ServerLedger, open_ledger
 from stretto.server.metrics import Metrics
 from stretto.server.service import Service
@@ -41,41 +42,7 @@ from stretto.server.traces import Traces, open_traces
 from stretto.server.workers import WorkerPipes, WorkerPool
 from stretto.text.visible import visible_line
 
-HEAD_SECONDS = 10.0  # a head takes at most twice as long
 _MOST_FILES = 65_536
-_ANSWERING = object()
-
-
-def with_patience(
-    protocol: type[Any], head_seconds: float = HEAD_SECONDS
-) -> type[asyncio.Protocol]:
-    """The protocol, closing connections that have had no whole head for `head_seconds`."""
-
-    class PatientProtocol(protocol):  # type: ignore[misc]
-        _look_at: asyncio.TimerHandle | None = None
-        _seen: object = (
-            _ANSWERING  # the last answered request when the connection was looked at last
-        )
-
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            self._look()
-
-        def connection_lost(self, error: Exception | None) -> None:
-            if self._look_at is not None:
-                self._look_at.cancel()
-            super().connection_lost(error)
-
-        def _look(self) -> None:
-            cycle = self.cycle
-            is_waiting = cycle is None or cycle.response_complete
-            if is_waiting and self._seen is cycle:
-                self.transport.close()
-                return
-            self._seen = cycle if is_waiting else _ANSWERING
-            self._look_at = asyncio.get_running_loop().call_later(head_seconds, self._look)
-
-    return PatientProtocol
 
 
 def allow_many_files() -> None:
