@@ -1,5 +1,6 @@
 """What holds for all tests: a busy machine makes them slow, and never makes them fail."""
 
+import faulthandler
 import gc
 import os
 import shutil
@@ -29,6 +30,9 @@ _MEMORY, _ROOM_BYTES = Path("/dev/shm"), 4 << 30
 if os.access(_MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
+_MOST_SECONDS = 600.0  # of one test
+_STDERR: list[int] = []
+
 # Started in the background, or under nohup, a process ignores these, and so do all its children:
 # the commands that the tests interrupt would not notice.
 for number in (signal.SIGINT, signal.SIGHUP):
@@ -46,6 +50,23 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    manager = config.pluginmanager.getplugin("capturemanager")
+    with manager.global_and_fixture_disabled():
+        _STDERR.append(os.dup(2))  # the real one: later it is captured
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """A test that hangs ends its process, with where it hung, and counts as failed; the others go on in
+    a new one. The longest takes a minute."""
+    faulthandler.dump_traceback_later(_MOST_SECONDS, exit=True, file=_STDERR[0])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(optionalhook=True)
