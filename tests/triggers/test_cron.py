@@ -218,3 +218,20 @@ def test_what_is_no_time_zone_is_refused(zone: str) -> None:
 )
 def test_a_schedule_is_said_in_words(cron: str, words: str) -> None:
     assert in_words(CronSchedule(cron).check().cron) == words
+
+
+@pytest.mark.parametrize(
+    ("cron", "said"),
+    [
+        ("0 0 30 2 *", "would never fire"),
+        ("0 0 31 4,6 *", "would never fire"),
+        ("0 0 32 * *", "is no cron expression: Bad day-of-month"),
+        ("0 0 32 2 *", "is no cron expression: Bad day-of-month"),
+        ("0 0 30 13 *", "is no cron expression: Bad month"),
+    ],
+)
+def test_a_day_that_no_month_has_is_told_from_one_that_is_badly_written(
+    cron: str, said: str
+) -> None:
+    with pytest.raises(InvalidUsage, match=said):
+        CronSchedule(cron).check()

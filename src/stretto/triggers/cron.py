@@ -226,8 +226,22 @@ def _wall_times(cron: str, after: datetime) -> Iterator[datetime]:
     try:
         found = CronSim(written, after)
     except CronSimError as error:
+        if "day-of-month" in str(error) and _is_right_in_any_month(written, after):
+            said = f"'{cron}' would never fire: none of its months has such a day"
+            raise InvalidUsage(said) from None
         raise InvalidUsage(f"'{cron}' is no cron expression: {error}", hint=hint) from None
     return takewhile(lambda at: at.year < 9000, found)
+
+
+def _is_right_in_any_month(written: str, after: datetime) -> bool:
+    from cronsim import CronSim, CronSimError
+
+    minute, hour, day, _, weekday = written.split()
+    try:
+        CronSim(f"{minute} {hour} {day} * {weekday}", after)
+    except CronSimError:
+        return False
+    return True
 
 
 def _is_hourly(cron: str) -> bool:
