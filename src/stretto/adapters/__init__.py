@@ -1,1 +1,1 @@
-"""Everything that touches the world: models, tools, stores, engines."""
+"""Everything that touches the world: models, tools, stores, workspaces, clocks."""

@@ -2,7 +2,7 @@
 
 Somebody may set the wall clock while a run goes on, back by a day or forward: a timeout would never
 fire, or at once. So the wall clock is looked at once, when the process starts; after that its time
-goes on by the clock that counts from the boot. A machine that sleeps grows older by it too.
+goes on by the clock that counts from the boot, also while the machine sleeps.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import time
 from stretto.processes.process_table import boot_id
 
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-# asyncio sleeps by a clock that stands still while the machine does, so it is asked again.
+# asyncio's clock stands still while the machine sleeps, so ours is looked at this often.
 _LONGEST_SLEEP_SECONDS = 30.0
 
 

@@ -17,8 +17,8 @@ MOMENT_SECONDS = 1.0
 def telling_phase(
     attempt: AttemptId, witness: Witness, phase: str
 ) -> Iterator[asyncio.TimerHandle]:
-    """`phase` is said of the attempt: `starts the MCP server notes`. Whoever cancels what is given
-    says that the phase is over before its block is."""
+    """`phase` is said of the attempt: `starts the MCP server notes`. It is over when the block ends
+    or the timer is cancelled."""
 
     def tell() -> None:
         witness.note(PhaseLasted(witness.now(), attempt, phase))

@@ -153,7 +153,8 @@ def _is_set(cell: Any) -> bool:
 
 
 def _text(value: object, around: tuple[int, ...] = ()) -> str:
-    """The same in every process: the repr of a value, but of an object with an address its type.
+    """The same in every process: what a value holds, and of any other object its type, because its
+    repr may hold an address.
 
     `around`: the values that hold this one, by id; one that holds itself ends there.
     """

@@ -1,7 +1,7 @@
 """Carry out the tool calls of a model.
 
-Every call ends in one ToolEnded event, also one that is refused. A call that a crash would leave in
-doubt is journaled before it is made.
+Every call ends in one ToolEnded event, also one that is refused; only a cancelled attempt leaves
+calls without one. A call that a crash would leave in doubt is journaled before it is made.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _LONGEST_RESULT = 1_000  # in the journal; the model is told all of it
 _MOST_CALLS_AT_ONCE = 16
 
 
-# How models write a call where their server does not know it for one.
+# How models write a call that their server does not recognise.
 _LONGEST_CALL = 100_000  # characters; nobody writes a longer one as text
 _END = 2_000
 # A tag, a token or a fence that speaks of tools, whatever the form is otherwise.

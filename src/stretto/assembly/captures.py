@@ -251,7 +251,7 @@ def _agent(plan: "Plan", step: "StepState") -> str:
 
 
 def _title(history: "History", number: int, step: "StepState") -> str:
-    """The description that the lead agent or the user gave the task; empty where there is none."""
+    """A few words for a step: its id, or the description of a task of a batch; empty: none."""
     plan, tasks = history.state.plan, history.started.inputs.get("tasks")
     if plan.name == TASK_NAME:
         return ""

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _MOST_RESULT = 24_000  # characters of output that one call gives to the model
 _LEAST_RESULT = 400  # of one task of a batch
 _MOST_AGENTS = 40  # that the description of `task` names
-_MOST_DOUBTS = 20  # and problems of a draft that the model is told
+_MOST_DOUBTS = 20  # of a draft that the model is told; as many of its problems
 _MOST_WARNINGS = 20  # of one run, that the model is told
 
 
@@ -262,7 +262,7 @@ class LeadTools:
         while True:
             is_known = await runs.is_known(call.run_id)
             if is_known and await run._is_driven():
-                await run.wait()  # by another process, which a person lets go on with it
+                await run.wait()  # another process drives it: a person resumed it there
             elif is_known and (await runs.history(call.run_id)).state.has_ended:
                 return run
             else:

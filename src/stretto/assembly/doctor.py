@@ -1,6 +1,6 @@
 """What this machine has and what it lacks. In: a Project. Out: Findings, each with its fix.
 
-Nothing is written, and nobody is asked but a server on this machine or the one that
+Nothing is changed, and nobody is asked but a server on this machine or the one that
 OPENAI_BASE_URL names. Of keys only the names are shown.
 """
 

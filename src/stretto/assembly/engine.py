@@ -57,9 +57,8 @@ class Engine:
         self._loop: asyncio.AbstractEventLoop | None = None  # the one that it is first used in
 
     def __del__(self) -> None:
-        if (
-            getattr(self, "_store", None) is not None
-        ):  # nothing is set where the folder could not be read
+        # Nothing is set where the folder could not be read.
+        if getattr(self, "_store", None) is not None:
             said = f"unclosed stretto.Stretto of {self.project.settings.project}"
             warnings.warn(said, ResourceWarning, stacklevel=2, source=self)
 
@@ -69,7 +68,8 @@ class Engine:
     async def prepare(self, request: RunRequest, project: Project | None = None) -> PreparedRun:
         """All that comes before a run, for every way to begin one. Raises as `request.prepare` does,
         and NotFound and PlanNotAccepted for a recorded run. `project`: of a new run; ours by default."""
-        self.check_open()  # first: the thread of another loop would answer where nobody is woken
+        # First: work that another event loop asked for would end without waking its caller.
+        self.check_open()
         if request.of is None:
             return await prepare(request, project or self.project, self.ports, self._hop)
         runs = await self.runs_of(self.project, request.accepted)
@@ -169,7 +169,7 @@ class Engine:
         await finish(self._close())
 
     async def _close(self) -> None:
-        async with self._opening:  # whoever opens the store at this moment begins its run first
+        async with self._opening:  # a store that is being opened is closed below
             pass
         for runs in self._runs.values():
             runs.stop()

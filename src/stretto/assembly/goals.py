@@ -45,7 +45,7 @@ _CLEAR_SECONDS = 20.0  # how long `clear` waits for the process that drives the 
 
 
 class _LeasedGoal:
-    """The record of one goal, as its driver sees it. One thread at a time reaches the file."""
+    """The record of one goal, as its driver sees it."""
 
     def __init__(self, goals: "Goals", id: str, fence: int) -> None:
         self._goals = goals

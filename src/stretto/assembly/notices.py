@@ -51,7 +51,7 @@ class Notifier:
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._changed: set[str] = set()  # runs driven here whose questions are to be looked at
-        self._looked_at: set[str] = set()  # runs that nobody drives, as they are
+        self._looked_at: set[str] = set()  # runs that nobody drove at the last look
         self._remind_at: dict[str, float] = {}
         self._cursor: int | None = None  # of the news that were looked at last
 

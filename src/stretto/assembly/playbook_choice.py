@@ -141,7 +141,7 @@ class CountedRunner:
 
     async def run(self, request: "AttemptRequest", witness: "Witness") -> "AttemptResult":
         if request.playbooks:
-            import asyncio  # a plan is equipped without a loop
+            import asyncio  # not at the top: `equip_plan` is used without it
 
             await asyncio.to_thread(self._count, request, witness.now())
         return await self._runner.run(request, witness)

@@ -369,7 +369,8 @@ class Project:
     def check_namesakes(self, plan: "Plan") -> None:
         """Raises NotTrusted where an agent of this folder is not used, and another one of its name
         would be in its place."""
-        # An agent of a recipe that a workflow step uses is no more the folder's than one of this.
+        # Agents that recipes define themselves are not the folder's: neither this recipe's own nor
+        # those of a recipe that a workflow step uses.
         used = {each.id for each in plan.agents.values() if not each.is_local}
         meant = [id for id in self._offered_agents() if id in used]
         if meant:

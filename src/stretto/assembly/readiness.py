@@ -60,7 +60,7 @@ class Machine:
         names = {tool_name(tool) for tool in tools}
         return (
             *self._named_model_problems(agent),
-            # Another tool's agent file may list tools that only that tool has.
+            # An agent file of another program may list tools that only that program has.
             *(
                 Problem(fault.code, fault.message, hint=fault.hint)
                 for tool in tools

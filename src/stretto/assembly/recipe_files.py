@@ -68,8 +68,8 @@ def text_of_template(template: Path, name: str) -> str:
     import re
 
     text = template.read_text(encoding="utf-8")
-    # Only the recipe's own name changes; the first `name:` of every template is that one. So do the
-    # lines of its comment that show how it is run.
+    # The first `name:` of every template is the recipe's own. The lines of the comment that show
+    # how it is run change as well.
     text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
     shown = rf"^(#   stretto run ){template.stem}\b"
     return re.sub(shown, rf"\g<1>{name}", text, flags=re.MULTILINE)
@@ -151,7 +151,7 @@ def save_workflow(
             # The files that it names are looked for beside the place where it is kept.
             kept = project.recipe_from_text(recipe.source.text, project.display_path(file))
             plan = project.plan(kept)
-        # Without a byte order mark an emitted text is known by its plan's digest.
+        # An emitted text is kept without a byte order mark, so that its digest is its plan's.
         content = (
             recipe.source.text.encode() if options.origin == "emitted" else recipe.source.content
         )
@@ -203,7 +203,7 @@ def restore_workflow(
     with open_versions(project.settings.home / _VERSIONS) as versions:
         file = _file_with_versions(project, name, versions)
         wanted = _version(name, versions.of(file), number)
-        # Whatever it says: an author may go back to what is not right yet.
+        # Unchecked: an author may go back to a version that has problems.
         draft = RecipeDraft(
             name, None, wanted.content, file, "written", by, at,
             f"restored from version {wanted.number}", may_replace=True,

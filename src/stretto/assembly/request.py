@@ -41,16 +41,15 @@ class RunRequest:
     Running again without a `recipe` takes the plan that the recorded run has stored.
     """
 
-    # A function finds it where the rest is prepared, in a thread; so a request takes one hop.
+    # A function is called in the thread that prepares the rest, so one hop is enough.
     recipe: RecipeSource | Callable[[], Recipe] | None = None
     inputs: Mapping[str, Json] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()  # those of them that were on record, without their secrets
+    kept: frozenset[str] = frozenset()  # inputs that were on record, without their secrets
     of: RunId | None = None
     is_resumed: bool = False  # False: `of` is run again, as a new run
     from_step: str | None = None  # running again: this step and all that depends on it is done anew
-    part: str | None = (
-        None  # of that step, only this branch or element: `2`, `item.2.stage.0`, a key
-    )
+    # Of that step, only this branch or element: `2`, `item.2.stage.0`, a key.
+    part: str | None = None
     model: str | None = None  # overrides the model of every agent
     permission: str | None = None
     budget: Budget = Budget()

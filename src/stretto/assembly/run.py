@@ -478,13 +478,13 @@ class Run:
         runs = await self._open()
         who = user_name() if by is None else by
         check_text(step=step, reason=reason, by=who)
-        # One at a time: a decision that is being written down holds the run's lease for a moment, and
-        # the run would look as if somebody drove it.
         redactor = self._engine.project.redactor
         if names := redactor.named("\n".join(prompts.values())):
             said = f"the edited prompt holds the value of {listed(names)}, which no model is given"
             raise InvalidUsage(said, hint="leave it out")
         reason = redactor.text(reason)
+        # One at a time: a decision that is being written down holds the run's lease for a moment,
+        # and the run would look as if somebody drove it.
         async with self._deciding:
             await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
             await self._finish_task()

@@ -158,7 +158,7 @@ def named_models(
 
 
 class _Makers(Mapping[str, "Maker"]):
-    """Who makes the models whose name begins so: this package, or an installed one."""
+    """Who makes a model, by what its name begins with: this package, or an installed one."""
 
     def __init__(
         self, own: "Mapping[str, Maker]", plugins: "Plugins", environ: Mapping[str, str]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.5
 _STANDBY_SECONDS = 2.0
-_MOST_STARTED = 100  # runs that one look may start
+_MOST_STARTED = 100  # fires that one look reads beyond those that may wait
 _MOST_QUEUED = 1_000  # fires of one trigger that may wait for its last run
 _LOOKED_AT = 50  # started fires of a trigger, newest first, among which one may still run
 _T = TypeVar("_T")

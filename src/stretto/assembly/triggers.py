@@ -1,8 +1,10 @@
 """What starts runs by itself in one project, as one user sees it: `Stretto.triggers`.
 
-add_schedule, add_webhook, add_folder      when
-deliver, run_now                            now
-serve                                       from now on, until it is cancelled
+    add_schedule, add_webhook, add_folder    say when runs start
+    deliver, fire                            record that one is to start now
+    serve                                    starts them, until it is cancelled
+
+What is recorded is started by whichever process serves the project.
 """
 
 import asyncio
@@ -63,8 +65,8 @@ class AddedWebhook:
 
 
 class Triggers:
-    """The schedules, webhooks and watched folders of a project. `wall` is the clock on the wall, which
-    people set and which DST moves; a schedule goes by nothing else."""
+    """The schedules, webhooks and watched folders of a project. `wall`: the time, in seconds since
+    the epoch, by the clock that people set; a schedule goes by nothing else."""
 
     def __init__(
         self,
@@ -401,7 +403,7 @@ def _versions(trigger: Trigger) -> dict[str, str]:
 def _still_seen(
     store: "TriggerStore", before: Trigger, now: Trigger, existing: bool
 ) -> dict[str, str] | None:
-    """What a folder counts as seen once it is set otherwise; None: nothing has changed about that."""
+    """Which files count as seen once a folder's trigger has changed; None: as before."""
     if (before.folder, before.pattern) == (now.folder, now.pattern):
         return None
     there = _versions(now)

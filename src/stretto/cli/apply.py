@@ -87,13 +87,14 @@ async def _apply(
             if not options.is_dry_run:
                 await runs.note_applied(run_id, step, user_name())
         made = history.state.steps[step].changes
-        # Of a change that could only be kept after its step had ended, the record says no files.
+        # The record of a change that was kept only after its step had ended names no files.
         return applied, made is None or made.applied_by is not None or bool(made.files)
 
 
 @contextmanager
 def _ignored_signals() -> Iterator[Callable[[str], None]]:
-    """A merge that has begun is not stopped halfway: it is soon done, and then on record."""
+    """Ignore signals from when the merge holds the workspace's lock: it is soon done, and must be
+    recorded. Yields what `apply_change` calls at each point that it reaches."""
     before: dict[signal.Signals, Any] = {}
 
     def at(point: str) -> None:

@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.05
 async def detach(
     stretto: Surface, prepared: PreparedRun, recipe: str, request: RunRequest, result: ResultOptions
 ) -> int:
-    """Returns once the run's start is in the journal: from then on nothing of it can be lost."""
+    """Returns once the run's start is in the journal: from then on it can be resumed."""
     run_id = prepared.run_id
     words = ["run", recipe, "--json", "--run-id", run_id, "--input-json", "-"]
     words += ["--model", request.model] if request.model else []
@@ -54,7 +54,7 @@ class BackgroundCommand:
     log: Path  # what it prints
 
     async def wait_until(self, has_begun: Callable[[], Awaitable[bool]], what: str) -> None:
-        """Raises StrettoError where it ends, or takes too long, before that."""
+        """Raises StrettoError if the process ends first, or has not begun after half a minute."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while not await has_begun():
@@ -68,7 +68,7 @@ class BackgroundCommand:
 def start_background(
     stretto: Surface, name: str, words: list[str], inputs: Mapping[str, Json] | None = None
 ) -> BackgroundCommand:
-    """`name`: of its log. `inputs`: what it reads from stdin."""
+    """`name`: of the log. `inputs`: what the command reads from stdin."""
     log = stretto.project.settings.home / "logs" / f"{name}.log"
     make_private(log.parent)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:

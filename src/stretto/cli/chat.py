@@ -210,7 +210,7 @@ class _Session:
             self._runner.close()
 
     def decide(self, key: str, is_approved: bool, reason: str) -> int:
-        """Of what the chat waits for. Then its turn goes on."""
+        """Decide the call that the chat waits for, and let its turn go on."""
 
         async def work() -> ChatTurn:
             verb = self._chat.approve if is_approved else self._chat.reject
@@ -259,7 +259,7 @@ class _Session:
         return INTERRUPTED if code == INTERRUPTED else 0
 
     def _catch_mistakes(self, work: Callable[[], int | None]) -> int | None:
-        """A mistake ends no chat."""
+        """Say what was wrong, and let the chat go on."""
         try:
             return work()
         except StrettoError as error:
@@ -344,11 +344,11 @@ class _Session:
         if command.name in ("agents", "playbooks") and (not words or words[0].startswith("-")):
             return ["list", *words]
         if command.name == "goal" and words[:1] == ["set"]:
-            return ["set", *self._own_options(), *words[1:]]  # what the line says itself counts
+            return ["set", *self._own_options(), *words[1:]]  # typed options override them
         return words
 
     def _own_options(self) -> list[str]:
-        """The chat's, for what is typed in it."""
+        """The chat's own model and permission, for a command that is typed in it."""
         model = ["--model", self._chat.model] if self._chat.model else []
         return ["--permission", self._chat.permission, *model]
 
@@ -371,8 +371,8 @@ class _Session:
 
     @contextmanager
     def _on_signals(self) -> Iterator[None]:
-        """Ctrl-C ends the turn of a talk, and stops any other one, so that it can go on; so do a
-        second Ctrl-C, SIGTERM and a terminal that is closed."""
+        """In a talk, the first Ctrl-C cancels the turn. Any other signal (a second Ctrl-C, SIGTERM,
+        a closed terminal), or Ctrl-C outside a talk, stops the turn so that it can be resumed."""
         loop = asyncio.get_running_loop()
         tasks: list[asyncio.Task[None]] = []
 

@@ -179,7 +179,7 @@ class CallVerdict:
 
 
 def ask_about_call(awaited: AwaitedDecision) -> CallVerdict | None:
-    """None: not now. Enter asks again. Raises click.Abort or KeyboardInterrupt."""
+    """None: the person decides later. Enter asks again. Raises click.Abort or KeyboardInterrupt."""
     say(f"\n{awaited.shown}\n", err=True)
     while True:
         word, _, reason = ask(_QUESTION).partition(" ")
@@ -201,7 +201,7 @@ def read_typed(earlier: Sequence[str], names: Sequence[str]) -> Iterator[str]:
             line = _read_line("… " if lines else _PROMPT)
         except KeyboardInterrupt as error:
             if type(error) is not KeyboardInterrupt:
-                raise  # somebody ends the process
+                raise  # a Terminated: SIGTERM or SIGHUP ends the process
             lines = []
             say(err=True)
             continue
@@ -219,7 +219,7 @@ def read_typed(earlier: Sequence[str], names: Sequence[str]) -> Iterator[str]:
 def _read_line(prompt: str) -> str:
     if sys.stdout.isatty():
         return input(prompt)
-    # The answers go elsewhere, and so must not the prompt.
+    # stdout is redirected, so the prompt goes to stderr.
     say_piece(prompt, err=True)
     line = sys.stdin.readline()
     if not line:

@@ -1,8 +1,8 @@
 """`stretto completion`: scripts for shells, and the words that they ask for.
 
 A shell waits for the words at every Tab, so nothing of the engine is imported: runs and steps are read
-from the journal's file, recipes are found by their files, and options are in a table, which a test holds
-against the commands themselves.
+from the journal's file, recipes are found by their files, and options are in a table, which a test
+compares with the commands themselves.
 """
 
 import json
@@ -209,7 +209,7 @@ def command(shell: str | None, words: str | None) -> None:
     """
     if words is not None:
         found = dict.fromkeys(words_for(words, Path.cwd(), os.environ.get))
-        # A name from outside must not write to the terminal, nor be cut in two.
+        # A name from outside must not control the terminal, nor hold a line break.
         print_for_program("".join(f"{word}\n" for word in found if word.isprintable()))
     elif shell is not None:
         print_for_program(_SCRIPTS[shell])

@@ -97,7 +97,7 @@ def _smoke(model: str | None, is_real: bool, as_json: bool) -> int:
     from stretto.smoke.prove import prove  # the engine, which a look at the machine does not need
 
     began = time.monotonic()
-    # What was not proven is kept: its journal says why.
+    # The folder is kept if a check failed: its journal says why.
     folder = Path(tempfile.mkdtemp(prefix="stretto-smoke-")).resolve()
     is_kept = False
     try:

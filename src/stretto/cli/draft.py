@@ -66,7 +66,7 @@ _WORDS = ("yes", "no", "edit", "save")
 
 @dataclass(frozen=True, slots=True)
 class DraftOptions:
-    """What the person who drafts has said beforehand."""
+    """What was said on the command line."""
 
     is_approved: bool
     save_as: str | None

@@ -44,5 +44,5 @@ async def _print(handle: str | None, follow: bool, after: int, as_json: bool) ->
             print_json_text(encode_ascii(row.event))
             if not has_reader():
                 return None
-        # 0 becomes None: nothing but the printing could have failed.
+        # 0 becomes None, the code of a command that only prints: printing may have failed.
         return (await explain_left(stretto, await run.state()) or None) if follow else None

@@ -88,7 +88,7 @@ def check_target(file: Path) -> None:
 
 
 def write_target(file: Path, text: str) -> None:
-    """Over what is there."""
+    """Write the file, over one that is there."""
     place = file.resolve()  # a link stays a link
     draft = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     content = text.encode("utf-8", "replace")

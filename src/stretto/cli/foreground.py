@@ -29,14 +29,14 @@ from stretto.vocabulary.names import StepId
 from stretto.vocabulary.statuses import RunStatus
 
 FAILED = 1
-SLOW_SECONDS = 1.0  # after which silence looks like a standstill
+SLOW_SECONDS = 1.0  # longer silence looks as if the command hung
 WAITING = 3
 INTERRUPTED = 130
 _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: WAITING}
 
 
 class OpenStretto(Surface):
-    """A Stretto that asks, where somebody is there to answer, whether a folder is trusted."""
+    """A Stretto that asks whether a folder is trusted, if there is somebody at the terminal."""
 
     def __init__(self) -> None:
         super().__init__(open_project)
@@ -59,13 +59,13 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
     if request.recipe is not None and request.is_folder_asked:
         try:
             prepared.project.check_namesakes(prepared.plan)
-        except NotTrusted as error:  # and the person has said no: the run goes on, not in silence
+        except NotTrusted as error:  # the person has said no: the run goes on, with this warning
             say(error.with_hint, err=True, mark="warning:", colour="yellow")
     # A run that is resumed has had its warnings before.
     is_told = not (as_json or result.is_quiet or request.is_resumed)
     print_warnings(prepared.warnings if is_told else ())
     for notice in () if result.is_quiet else prepared.notices:
-        # With --json, which models are asked is in the journal: only doubts remain to be said.
+        # With --json, the journal tells which models are asked: only the other notices are printed.
         if not as_json or notice not in prepared.models.notes:
             say(notice, err=True)
     return prepared
@@ -73,8 +73,8 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
 
 @contextmanager
 def tell_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], None]]:
-    """Tell who sits at the terminal what takes so long. By a thread: an import may hold up the
-    event loop. Gives what says that something else is done from now on."""
+    """Say at the terminal what is being done, once it takes long. In a thread, because an import
+    may hold up the event loop. Yields a function that names what is done from then on."""
     if result.as_json or result.is_quiet or not sys.stderr.isatty():
         yield lambda doing: None
         return
@@ -95,7 +95,7 @@ def tell_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], 
 
 
 async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:
-    """The same as `drive_with_progress`, and then what the run gave is printed. Gives the exit code."""
+    """Drive the run, and print what it gave. Returns the exit code."""
     state, was_stopped = await drive_with_progress(stretto, prepared, result)
     await print_end(stretto, state, result, was_stopped)
     return INTERRUPTED if was_stopped else exit_code(state)
@@ -105,7 +105,7 @@ async def drive_with_progress(
     stretto: Surface, prepared: PreparedRun, result: ResultOptions
 ) -> tuple[RunState, bool]:
     """Until the run has ended, was stopped, or waits for somebody who is not at this terminal.
-    Gives the state in which it was left, and whether a signal stopped it."""
+    Returns the state in which it was left, and whether a signal stopped it."""
     postponed: set[StepId] = set()
     while True:
         with open_progress(prepared.plan, result, stretto.engine.now) as listener:
@@ -163,7 +163,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
 
 
 def hear_stop_signals() -> asyncio.Event:
-    """Is set once one of them comes, from now on: those that the shell has not told us to ignore."""
+    """An event that is set when SIGINT, SIGTERM or SIGHUP comes, unless the signal is ignored."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -172,7 +172,7 @@ def hear_stop_signals() -> asyncio.Event:
 
 
 async def wait_until_stopped(serving: asyncio.Task[None], stopped: asyncio.Event) -> None:
-    """Until the service ends by itself or shall end. Raises what it raised."""
+    """Until the service ends by itself, or `stopped` is set. Raises what the service raised."""
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -194,8 +194,8 @@ def _stop_signals() -> tuple[signal.Signals, ...]:
 def open_progress(
     plan: Plan, result: ResultOptions, now: Callable[[], float], is_watching: bool = False
 ) -> Iterator[Listener]:
-    """What shows the run as it goes, on stderr: a live view on a terminal, else lines. With --json,
-    events on stdout."""
+    """A listener that shows the run as it goes, on stderr: a live view on a terminal, else lines.
+    With --json, events on stdout."""
     if result.as_json and result.is_streamed:
         yield JsonLines()
     elif result.is_quiet or result.as_json:

@@ -73,7 +73,7 @@ class _Verdict:
 
 
 def _ask(gate: Gate) -> _Verdict | None:
-    """None: not now."""
+    """None: the person decides later."""
     _tell(f"\n{gate_as_text(gate, _MOST_LINES)}\n")
     said = _Verdict(gate.key)
     while True:

@@ -182,7 +182,7 @@ def resume(
         async with OpenStretto() as stretto:
             found = await find_goal(stretto.goals, goal)
             if found.state in ("achieved", "cleared"):
-                # As for a run that has ended: what it gave, for whoever waited for it.
+                # As `stretto resume` does for a run that has ended: print how it came out.
                 return _print(found, result)
             limits = read_limits(
                 found.limits, max_iterations, read_budget(budget), timeout, None, None
@@ -308,7 +308,7 @@ async def find_goal(goals: Goals, handle: str | None) -> GoalReport:
 async def _drive(
     stretto: OpenStretto, id: str, result: ResultOptions, limits: GoalLimits | None = None
 ) -> int:
-    """To its end, with what happens on stderr; and the exit code."""
+    """Drive the goal until it ends or waits, with progress on stderr. Returns the exit code."""
     postponed: set[StepId] = set()
     while True:
         with GoalProgress(stretto, result) as progress:
@@ -372,7 +372,7 @@ async def _wait(goal: Goal, result: ResultOptions) -> GoalReport:
 
 
 class GoalProgress:
-    """What happens, line by line, and each run as `stretto run` shows it."""
+    """Shows what happens, line by line, and each run as `stretto run` shows it."""
 
     def __init__(self, stretto: OpenStretto, result: ResultOptions) -> None:
         self._stretto = stretto

@@ -55,7 +55,7 @@ async def find_asking(
     stretto: Surface, run: str | None, step: str, as_json: bool
 ) -> tuple[RunId, StepId]:
     """Without a RUN: the one whose step of this name awaits approval. A single word may also be a
-    RUN of which one step does."""
+    RUN of which exactly one step awaits approval."""
     if run is not None:
         return await find_run(stretto, run, as_json), StepId(step)
     runs = await stretto.engine.runs_of()
@@ -103,7 +103,7 @@ def _only(rows: Sequence[RunRow], lack: str, hint: str = "stretto runs lists the
 
 
 def _matching(handle: str, rows: Sequence[RunRow]) -> RunRow:
-    """A part of the id that is random counts like a beginning: it is what people tell apart."""
+    """By the beginning or the end of an id, or by the beginning of what follows its last '-'."""
     found = [row for row in rows if _fits(handle, row.run_id)]
     if len(found) == 1:
         return found[0]

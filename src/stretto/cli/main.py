@@ -5,14 +5,14 @@ import sys
 
 from stretto.cli import streams
 
-TYPE_CHECKING = False  # as mypy understands it, and without importing typing
+TYPE_CHECKING = False  # mypy takes it for True; typing itself would be slow to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stretto.problems.errors import StrettoError
 
 
-_PATIENCE_SECONDS = 1.0  # after which silence looks like a standstill
+_PATIENCE_SECONDS = 1.0  # longer silence looks as if the command hung
 
 
 def main(argv: "Sequence[str] | None" = None) -> None:
@@ -51,7 +51,7 @@ def _run(arguments: list[str]) -> int | None:
     sys.excepthook = print_traceback
     wants_json = "--json" in arguments
     if "--trust" in arguments:
-        # It counts for every command, and for the processes that it starts.
+        # --trust counts for every command, and for the processes that the command starts.
         os.environ["STRETTO_TRUST"] = "1"
         arguments = [word for word in arguments if word != "--trust"]
     try:
@@ -82,7 +82,8 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
     known = [i for i, word in enumerate(arguments) if word in COMMANDS]
     words = [i for i, word in enumerate(arguments) if not word.startswith("-")]
-    # The first word is the command; after a flag that takes a value, the first word that names one.
+    # The first word is the command. If a flag stands before it, that word may be the flag's value:
+    # then the command is the first word that names one.
     at = next(iter(words if words[:1] == known[:1] or words[:1] == [0] else known or words), None)
     if at is None or any(word in ("--help", "-h", "--version") for word in arguments[:at]):
         return arguments

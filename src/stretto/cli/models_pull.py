@@ -113,7 +113,7 @@ class _Bar:
 
 
 class _Tenths(ABC):
-    """Tells each tenth once, however often it is told itself."""
+    """Reports each tenth of a download once, however often `done` is called."""
 
     def __init__(self) -> None:
         self._doing, self._total, self._told = "", 1, 0

@@ -55,7 +55,7 @@ def with_model(text: str, model: str, file: str = CONFIG_FILE) -> str:
     else:
         line_end = "" if not text or text.endswith("\n") else "\n"
         changed = f"{text}{line_end}model: {written}\n"
-    # Read back: a value over several lines, or a file in another style, is not ours to guess at.
+    # Read it back: the pattern cannot tell a value over several lines, or a file in another style.
     after = read_text(changed, file)
     value = plain(after.root) if after.root is not None else None
     if after.problems or not isinstance(value, dict) or value.get("model") != model:

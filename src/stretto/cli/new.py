@@ -71,7 +71,7 @@ def _sample_inputs(file: Path, workspace: Path) -> str:
 def _sample(wanted: Input, file: Path, workspace: Path) -> str:
     if wanted.enum:
         return str(wanted.enum[0])
-    if wanted.type == "file_path":  # of all files this one is there for certain
+    if wanted.type == "file_path":  # the recipe itself is a file that certainly exists
         return os.path.relpath(file, workspace)
     return _SAMPLES.get(wanted.shape or wanted.type, "tea")
 

@@ -20,7 +20,7 @@ class CommandGroup(click.Group):
 
 
 class _RunBefore(click.Argument):
-    """RUN, which may be left out, before a word that may not: one word alone is that word."""
+    """An optional RUN before a required word: a single word is the required one."""
 
     def __init__(self, *names: Any, needed: str, **more: Any) -> None:
         super().__init__(*names, **more)

@@ -18,7 +18,7 @@ from stretto.report.transcript import transcripts
 
 
 async def show_page(stretto: Surface, run_id: str) -> None:
-    """Write the page into the user's own folder and open it; where no browser can be, say the path."""
+    """Write the page into the user's own folder and open it; without a browser, say the path."""
     folder = stretto.project.settings.home / "reports"
     make_private(folder)
     file = folder / f"{run_id}.html"
@@ -44,7 +44,7 @@ async def page_of(stretto: Surface, run_id: str) -> str:
 
 def open_in_browser(file: Path, writable: Writable) -> bool:
     for words in _openers():
-        # Not from a folder that steps write to: it would run what a step has left there.
+        # Not a program in a folder that steps write to: a step may have put it there.
         program = find_program(words[0], writable=writable)
         if program is None:
             continue

@@ -44,7 +44,7 @@ def open_recipe(project: Project, name_or_file: str) -> Recipe:
     """A saved recipe, a file, or '-' for stdin."""
     if name_or_file == "-":
         return project.recipe_from_text(sys.stdin.buffer.read(), "<stdin>")
-    # A Path would be read as a file, and a text with a line break as the recipe itself.
+    # Not `read`, which takes text with a line break or a brace for the recipe itself.
     recipe, notices = project.read_named(name_or_file)
     for notice in notices:
         say(notice, err=True)

@@ -23,8 +23,8 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class _Pruned:
-    copies: Mapping[str, tuple[Path, ...]]  # by run; "": what was being removed when a process died
-    workspaces: tuple[Path, ...]  # with a merge that a crash had cut off
+    copies: Mapping[str, tuple[Path, ...]]  # by run; "": those whose removal a crash cut short
+    workspaces: tuple[Path, ...]  # with a merge that a crash cut short
     runs: tuple[str, ...]
     kept: tuple[str, ...]  # runs that would have gone, but a change of theirs is not merged
     undone: tuple[Undone, ...] = ()

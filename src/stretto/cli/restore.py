@@ -18,7 +18,7 @@ from stretto.cli.terminal import print_json, say
 @json_option
 def command(name: str, number: int | None, as_json: bool) -> None:
     """Make an earlier version of a saved recipe the current one. The current one is kept."""
-    from stretto.assembly.run import user_name  # with all that drives a run
+    from stretto.assembly.run import user_name  # imports all that drives a run
 
     project = open_project()
     saved = restore_workflow(project, name, number, time.time(), user_name())

@@ -223,7 +223,7 @@ def print_rendered(text: str) -> None:
     from rich.console import Console
     from rich.theme import Theme
 
-    # Of itself it would set words of code in a black box.
+    # Rich's own theme would put code into a black box.
     console = Console(theme=Theme({"markdown.code": "bold cyan", "markdown.code_block": "cyan"}))
     shown = for_terminal(text)
     if not console.is_terminal or console.is_dumb_terminal or not _is_utf8(console.encoding):
@@ -260,7 +260,7 @@ def _markdown(text: str) -> "Markdown":
 
 @cache
 def _code_element() -> "type[CodeBlock]":
-    """Code on the terminal's own ground and in its own colours, be they dark or light."""
+    """Code on the terminal's own background and in its own colours, be they dark or light."""
     from rich.markdown import CodeBlock
     from rich.style import Style
     from rich.syntax import ANSISyntaxTheme, Syntax
@@ -286,7 +286,7 @@ _LONGEST_WORD = 12  # characters; in a table, states and numbers have no more
 
 @cache
 def _table_element() -> "type[TableElement]":
-    """A table as rich draws it, but for what it does where there is no room: it cuts words."""
+    """A table as rich draws it, except that words are not cut where there is no room."""
     from rich.markdown import TableElement
 
     class WholeWords(TableElement):

@@ -53,7 +53,7 @@ async def _resume(
 
 
 async def _show_finished(stretto: Surface, state: RunState, result: ResultOptions) -> int:
-    """What it gave, for whoever waited for it; no model is needed for that."""
+    """Print what the run gave; no model is needed for that."""
     if not result.as_json:
         again = f"stretto retry {state.run_id} runs it again"
         say(f"run {state.run_id} is finished, there is nothing to resume; {again}", err=True)

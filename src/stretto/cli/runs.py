@@ -28,7 +28,7 @@ from stretto.text.short import did_you_mean
 from stretto.vocabulary.amounts import format_duration, parse_duration
 from stretto.vocabulary.statuses import RUN_WORDS
 
-# The id of a chat, and its end, which names it as well.
+# The id of a chat, and its end, by which it can be named as well.
 _ID, _END = re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{4}([0-9a-f]{6})\b"), r"…\1"
 _COLOURS = {
     "complete": "green",
@@ -121,7 +121,7 @@ def _read_since(written: str | None) -> float | None:
 
 
 async def _rows(limit: int, wanted: RunFilter) -> tuple[list[ListedRun], int, Sequence[Loss]]:
-    """As many as are shown, and how many more there are."""
+    """The runs to show, how many more match, and what journals have lost."""
     async with OpenStretto() as stretto:
         runs, now = await stretto.engine.runs_of(), stretto.engine.now()
         found: list[ListedRun] = []
@@ -150,7 +150,7 @@ def _cells(each: ListedRun) -> tuple[str, ...]:
 
 
 def _when(at: float) -> str:
-    """By the local clock, and how long ago where that says more."""
+    """How long ago if that is less than a day, else the local date and time."""
     try:
         local, seconds = time.localtime(at), time.time() - at
         if 0 <= seconds < 60:

@@ -12,7 +12,7 @@ import os
 import sys
 from contextlib import suppress
 
-TYPE_CHECKING = False  # as mypy understands it, and without importing typing
+TYPE_CHECKING = False  # mypy takes it for True; typing itself would be slow to import
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -29,7 +29,7 @@ def make_safe() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is given, and those below it are open by now.
+            # open() gives the lowest free number, which is this one: those below it are open.
             os.open(os.devnull, os.O_RDWR)
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = _safe(sys.stdout, 1)
@@ -53,9 +53,8 @@ def end_on_signals() -> None:
 
 
 def tell_if_loading(after_seconds: float) -> None:
-    """Say so at the terminal where imports alone take that long, as they do on a busy machine.
-
-    By a timer that interrupts them: a thread would cost every command an import of its own."""
+    """Say so at the terminal if modules are still being imported after so many seconds, as on a
+    busy machine. By a timer signal: a thread would make every command import `threading`."""
     import signal
 
     def look(number: int, frame: "FrameType | None") -> None:
@@ -71,7 +70,7 @@ def tell_if_loading(after_seconds: float) -> None:
 
 
 def stop_telling() -> None:
-    """Python gives signals back to the system while it ends: one that came then would kill it."""
+    """Stop the timer: while Python ends, it has no signal handlers, and SIGALRM would kill it."""
     import signal
 
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -100,8 +99,8 @@ def finish(code: int | None) -> int:
 
 
 def wants_ascii() -> bool:
-    """Whether the locale is C because somebody said so. Python speaks UTF-8 then all the same, and
-    sets LC_CTYPE to say so to others; what was said at first is only in /proc."""
+    """Whether the environment asks for the C locale. Python uses UTF-8 all the same, and sets
+    LC_CTYPE for its child processes; what was set before is only in /proc."""
     said = dict(os.environ)
     if said.get("LANG") in _PLAIN and "LC_CTYPE" in said and not said.get("LC_ALL"):
         with suppress(OSError), open("/proc/self/environ", "rb") as file:

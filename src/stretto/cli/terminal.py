@@ -80,7 +80,7 @@ _ROOM_FOR_ANSWER = 4  # columns
 
 
 def _question(text: str, suffix: str = ": ", err: bool = True) -> str:
-    """Broken between words where it is too long, so that the answer stands behind the last of them."""
+    """Broken between words where it is too long, with room for the answer behind the last word."""
     room = terminal_columns(err) - len(suffix) - _ROOM_FOR_ANSWER
     return wrap_prose(visible_line(_redactor().text(text)), max(0, room))
 
@@ -97,14 +97,14 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
     try:
         answer = click.prompt(visible_line(name), value_proc=check_answer, err=True)
     except click.Abort:
-        click.echo(err=True)  # what is said next begins a line
+        click.echo(err=True)  # the next message begins on a new line
         raise
     assert isinstance(answer, str)
     return answer
 
 
 def ask(question: str, suffix: str = ": ") -> str:
-    """The answer as it is typed, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    """The answer, stripped, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
     shown = _question(question, suffix)
     typed = click.prompt(shown, default="", show_default=False, prompt_suffix=suffix, err=True)
     return str(typed).strip()
@@ -141,7 +141,7 @@ def _safe_json(text: str) -> str:
 
 
 def _wants_ascii() -> bool:
-    """Whether the terminal can show only ASCII; JSON can escape everything else."""
+    """Whether stdout is not UTF-8, or the locale is C: then JSON escapes all but ASCII."""
     return _is_plain() or (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
 
 
@@ -160,9 +160,9 @@ def print_bytes(content: bytes) -> None:
 
 
 def print_for_program(text: str) -> None:
-    """Print text as it is but for what a terminal would obey, should it end up on one."""
+    """Print text unchanged, except for characters that control a terminal: it may end up on one."""
     sys.stdout.flush()
-    # UTF-8 whatever the locale says: another character would be another text.
+    # UTF-8 whatever the locale says: a stand-in character would change the text.
     sys.stdout.buffer.write(harmless(text).encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
 
@@ -202,7 +202,7 @@ def print_warnings(warnings: Iterable[Problem]) -> None:
 
 
 def local_time(at: float, *, has_seconds: bool = False) -> str:
-    """In the time zone of who reads it."""
+    """In the time zone of this machine."""
     return datetime.fromtimestamp(at).strftime(f"%Y-%m-%d %H:%M{':%S' if has_seconds else ''}")
 
 
@@ -217,9 +217,9 @@ def columns(
     has_head: bool = False,
     err: bool = False,
 ) -> list[str]:
-    """Rows as aligned text, one for each. On a terminal they fit its width: the last column goes on
-    below itself; where there is no room beside it, it stands below its row, with those before it
-    that do not fit either. Nothing is cut, for a part of a name or of a state says little.
+    """Rows as aligned text, one for each. On a terminal they fit its width: a long last column is
+    wrapped in its place; where there is no room for that, it is put below its row, together with
+    the columns before it that do not fit either. Nothing is cut: half a name says little.
 
     `margin`: columns that the caller puts before each row. `has_head`: the first row names the
     columns, of which those that say nothing in any row are left out on a terminal.
@@ -238,7 +238,7 @@ def columns(
         return [_beside(_align(row, widths, gap), row[-1], room, margin) for row in rows]
     is_prose = max(lasts) >= _NARROWEST_PROSE
     if not is_prose and 2 * sum(last <= beside for last in lasts) > len(rows):
-        # The few that are too long do not push all the others below.
+        # Only the few that are too long go below their rows.
         heads = [_align(row, widths, gap) for row in rows]
         return [
             head + row[-1] if last <= beside else _below(head, [row[-1]], room, margin)
@@ -260,7 +260,7 @@ def _stack(
     kept = max(1, sum(sum(widths[: i + 1]) + len(gap) * i <= room for i in range(len(widths))))
     made = []
     for place, row in enumerate(rows):
-        # Prose explains itself; its name would stand over a column that is not there.
+        # Prose needs no heading, and below its rows there is no column for one.
         last = "" if place == 0 and has_head and is_prose else row[-1]
         pushed = gap.join(filter(None, row[kept:-1]))
         more = [pushed, last] if is_prose else [gap.join(filter(None, (pushed, last)))]
@@ -283,7 +283,7 @@ def _beside(head: str, last: str, room: int, margin: int) -> str:
 
 def _below(head: str, more: Sequence[str], room: int, margin: int) -> str:
     indent = "\n" + " " * (margin + _INDENT)
-    # A command that goes on in the next line can still be copied.
+    # With a backslash, a command that goes on in the next line can still be copied.
     end = " \\" if head.startswith("stretto ") else ""
     heads = [head.rstrip()]
     if screen_columns(heads[0]) > room:

@@ -46,7 +46,7 @@ def _names(project: Project, files: tuple[str, ...]) -> list[str]:
     for file in files or (project.display_path(project.settings.workflows_dir),):
         if not file.strip():
             raise InvalidUsage("a file without a name", hint="name a file: stretto validate FILE")
-        if not os.path.isdir(file):  # unlike Path.is_dir, it has no trouble with any name
+        if not os.path.isdir(file):  # never raises, unlike Path.is_dir
             names.append(file)
             continue
         found = [str(path) for path in files_in(Folder(Path(file), ""), SUFFIXES)]
@@ -71,7 +71,7 @@ def _clashes(project: Project, checked: dict[str, Checked | Problems]) -> dict[s
 
 
 def _print_json(checked: dict[str, Checked | Problems], bad: list[Problem]) -> None:
-    """One shape of an error everywhere: warnings of sound files wait until all files are sound."""
+    """An error has one shape everywhere, so warnings are printed only if all files are sound."""
     sound = [built for built in checked.values() if isinstance(built, Checked)]
     warnings = [as_json(warning) for built in sound for warning in built.warnings]
     if not bad:

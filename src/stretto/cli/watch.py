@@ -57,7 +57,7 @@ async def _watch(handle: str | None, as_json: bool, watched: list[RunId]) -> int
 
 
 async def _follow(stretto: OpenStretto, run: SurfaceRun, result: ResultOptions) -> RunState:
-    """Shows the run as it goes. The state in which it was left."""
+    """Show the run as it goes. Returns the state in which it was left."""
     rows = run.rows()
     first = await anext(rows)
     state = fold([first], RunId(run.id)).state

@@ -29,7 +29,7 @@ _known: dict[str, tuple[object, bytes]] = {}
 
 
 def user_secret(home: Path) -> bytes:
-    """The 32 bytes with which Stretto seals what it stores; made once, and never out of its file.
+    """The 32 bytes with which Stretto seals what it stores; made once, and kept in one file.
 
     Whoever can read the file can forge a seal, so it is readable by its owner alone, and no step may
     open the home folder. Raises StrettoError when the file holds no secret: a new one would make
@@ -42,7 +42,7 @@ def user_secret(home: Path) -> bytes:
         except FileNotFoundError:
             _make(Path(file))
             status = os.stat(file)
-        # Every run that begins asks for it. Whoever replaces the file makes another one of it.
+        # A file that was replaced or rewritten differs in one of these.
         now = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
         known = _known.get(file)
         if known is not None and known[0] == now:
@@ -58,7 +58,7 @@ def user_secret(home: Path) -> bytes:
 
 
 def _make(file: Path) -> None:
-    """Whole or not at all, and of two processes that try this one wins: a link fails if it is there."""
+    """Whole or not at all. Of two processes that try, one wins: a link to a name in use fails."""
     import secrets  # not for commands that only read: it brings random and hashlib
 
     make_private(file.parent)

@@ -16,7 +16,7 @@ from stretto.config.trust import digest_of, files_below
 from stretto.text.short import relative_path
 from stretto.vocabulary.json_value import Json
 
-# Larger programs cannot be trusted: each start would read all of them.
+# Of a larger file only the size is compared: each start would read all of it.
 MOST_PROGRAM_BYTES = 64 * 2**20
 _OPTION = re.compile(r"^-{1,2}[^=]+=")
 
@@ -33,7 +33,7 @@ class Programs(Struct, frozen=True):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """What no writer may change, from the project on."""
+        """What no writer may change, relative to the project."""
         every = {place for places in self.places.values() for place in places}
         return tuple(sorted(relative_path(place, self.project) for place in every))
 
@@ -99,7 +99,7 @@ def _inside(path: Path, project: Path) -> Path | None:
     normal = Path(os.path.normpath(path))
     try:
         is_there = normal.exists() and (normal.is_file() or normal.is_dir())
-    except OSError:  # a word that no path can be
+    except OSError:  # a word that no path can be, or a folder that may not be entered
         return None
     is_inside = normal.is_relative_to(project) and normal != project
     return normal if is_there and is_inside else None

@@ -134,12 +134,13 @@ class Settings(Struct, frozen=True):
     notify: NotifySettings = NOBODY
     store: str = "sqlite"
     server: ServerSettings = DEFAULT_SERVER
-    steering: tuple[Path, ...] = ()  # the project's own settings and agents
+    # The project's own settings, agents and playbooks, and the programs that its servers run.
+    steering: tuple[Path, ...] = ()
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
     offered: "Settings | None" = None  # as they would be if the folder were trusted
     programs: Programs | None = None  # what its MCP servers run from inside it
-    protected: tuple[str, ...] = ()  # what no writer may change, from the project on
+    protected: tuple[str, ...] = ()  # what no writer may change, relative to the project
     hidden: tuple[str, ...] = ()  # and what no tool may read: our own folder, if it lies there
     may_shadow: bool = True  # whether its recipes come before the user's own of the same name
 
@@ -153,7 +154,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def steps_write(self) -> Writable:
-        """Where no program of the host is taken from."""
+        """Where steps may write: no program that runs on the host is taken from there."""
         return Writable((self.project,), own_places())
 
     @property
@@ -223,7 +224,7 @@ def _default_home() -> Iterator[Path]:
 
 
 def _inside(project: Path, places: Iterable[Path]) -> Iterator[str]:
-    """The folders that lie in the project, by their own path and by where it leads, from it on."""
+    """The places in the project, relative to it: by the paths as given and as resolved."""
     for place in places:
         for path in (Path(os.path.abspath(place)), place.resolve()):
             if path != project and path.is_relative_to(project):

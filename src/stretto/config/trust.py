@@ -2,7 +2,7 @@
 
 A repository that was just cloned may bring a stretto.yaml that starts programs (MCP servers), and
 agents and playbooks that say what to do with your files. None of it counts until you have trusted the folder
-as it is; a change asks again. Recipes are not meant: you name them yourself. Only
+as it is; a change asks again. Recipes need no trust, since you name them yourself; only
 one that has the name of a recipe of your own, or of a bundled one, needs the folder's trust.
 """
 
@@ -25,7 +25,7 @@ _MOST_FILES = 2_000
 
 
 def digest_of(files: Iterable[Path], project: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
-    """Changes with every name and every byte."""
+    """Changes with every name and every byte; of a file above `most_bytes`, with its size alone."""
     from hashlib import sha256  # most folders bring nothing, and a start should be quick
 
     digest = sha256()
@@ -70,7 +70,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 class TrustStore:
-    """The user's own list: which folders, and as they were then."""
+    """The user's own list of trusted folders, each with the digest that it had then."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / _FILE

@@ -28,7 +28,7 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         if size > most_bytes:
             raise TooLarge(size, most_bytes)
         raw = stream.read(most_bytes + 1)
-    if len(raw) > most_bytes:  # it grew, or is one of those that say they are empty
+    if len(raw) > most_bytes:  # it grew, or its size is given as 0, as in /proc
         raise TooLarge(len(raw), most_bytes)
     return raw
 

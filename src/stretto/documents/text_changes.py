@@ -59,14 +59,14 @@ class WrittenText:
         return self.text[node.start : node.start + 1] in ("[", "{")
 
     def has_comment(self, start: int, end: int) -> bool:
-        """Whether a comment may stand there; of two doubts this is the safe one."""
+        """Whether a comment may stand there: any `#` is taken for one, which is the safe side."""
         return not self.is_json and "#" in self.text[start:end]
 
     def column(self, at: int) -> int:
         return at - self._line_start(at)
 
     def end_of(self, node: Node) -> int:
-        """Where the last word of a value ends. A block that keeps its last lines ends with them."""
+        """Where the last word of a value ends. A block with `|+` ends with its last blank lines."""
         last = self._last_leaf(node)
         if self._keeps_lines(last):
             return last.end
@@ -125,7 +125,7 @@ class WrittenText:
         if self.text[start:dash].strip() or item.start < dash:
             return []
         if index and self._keeps_lines(self._last_leaf(many.items[index - 1])):
-            # They would become lines of the block above.
+            # The blank lines below the item would become lines of the block above.
             end = _BLANK_LINES.match(self.text, end).end()  # type: ignore[union-attr]
         return [self._without_lines(start, end)]
 
@@ -159,7 +159,7 @@ class WrittenText:
         return [self._without_lines(line, end)]
 
     def replace(self, node: Node, written: str) -> list[Change]:
-        """A value on one line for another one; a null that nobody wrote gets its blank."""
+        """Write a value on one line in place of another; after a bare `key:`, with a blank."""
         end = node.start if isinstance(node, ScalarNode) and not node.written else self.end_of(node)
         gap = "" if end != node.start or self.text[node.start - 1 : node.start].isspace() else " "
         return [Change(node.start, end, gap + written)]
@@ -272,7 +272,7 @@ class WrittenText:
         return self._blank(ends[0].end, keys[1].start, True)
 
     def _blank(self, start: int, end: int, follows_comma: bool) -> str:
-        """How far the next one stands behind a comma."""
+        """The blanks, or the line break and indentation, to write behind a comma."""
         between = self.text[start:end]
         if follows_comma:
             between = between.partition(",")[2]

@@ -31,7 +31,7 @@ class BranchPart(_Value, frozen=True, tag="branch"):
 
 
 class TryPart(_Value, frozen=True, tag="try"):
-    """A loop produces something."""
+    """One try of a loop: its agent makes a candidate."""
 
     iteration: int  # from 1
 
@@ -41,7 +41,7 @@ class TryPart(_Value, frozen=True, tag="try"):
 
 
 class CheckPart(_Value, frozen=True, tag="check"):
-    """A loop has it judged. The agent is asked for a verdict, whatever the step's output is."""
+    """The check of a try's candidate. It gives a verdict, whatever form the step's output has."""
 
     iteration: int
 
@@ -62,7 +62,7 @@ class ItemPart(_Value, frozen=True, tag="item"):
 
 
 class ReducePart(_Value, frozen=True, tag="reduce"):
-    """A map gathers what its elements gave."""
+    """The reduction of a map: its agent is given what the elements gave."""
 
     @property
     def text(self) -> str:

@@ -1,6 +1,6 @@
 """Events as rows of a journal: a JSON object on one line, and back.
 
-    {"type":"timer_fired","at":1767225600.0,"timer":"retry.review.2"}
+    {"type":"timer_fired","at":1767225600.0,"timer":{"kind":"step","step":"review"}}
 
 A row is read as its class says: fields that are not known are passed over, fields that are missing
 take their default if they have one.
@@ -41,7 +41,8 @@ def encode_ascii(event: Event) -> str:
 
 
 def encode_apart(event: Event) -> tuple[str, Large | None, str]:
-    """The row; where its output lies, if that is large; and the output, if it lies nowhere yet."""
+    """Out: the row; the digest and size of its output, if that is large; and the JSON of a large
+    output that no store has yet."""
     if not isinstance(event, AttemptSucceeded):
         return _encode(event).decode(), None, ""
     large, output = event.output, b""

@@ -50,7 +50,7 @@ class RunStarted(_Event, frozen=True):
     digest: str  # of the recipe's text
     plan: Raw  # the JSON of the plan (plan.codec): editing the file never changes a run
     inputs: dict[str, Json]
-    seed: int  # the only chance there is: jitter follows from it
+    seed: int  # the only randomness of a run: the jitter of its retries follows from it
     parent: str | None = None  # the run this one was forked or retried from
     model: str | None = None  # what --model said; who resumes need not say it again
     workspace: str = ""  # the folder it works on, wherever it is resumed from
@@ -154,8 +154,8 @@ class PhaseLasted(_AttemptEvent, frozen=True):
 
 
 class UsageNoted(_AttemptEvent, frozen=True):
-    """What the attempt has used so far, and where a budget reserves for calls, what the call under way
-    may take. This counts if nobody is told how the attempt ended."""
+    """What the attempt has used so far and, where a budget reserves for calls, what the call under
+    way may take. This counts if no event says how the attempt ended."""
 
     usage: Usage
 
@@ -296,7 +296,7 @@ class RunResumed(_Event, frozen=True):
     permission: str = "auto"  # what it may do to files from here on: auto | ask
     setup: Setup | None = None  # who answers from here on
     is_after_crash: bool = False  # the process before this one died; it was not stopped
-    most_crashes: int = 3  # a step during which so many died is not tried again
+    most_crashes: int = 3  # a step during which so many processes died is not tried again
 
 
 class RunEnded(_Event, frozen=True):

@@ -25,7 +25,8 @@ class BudgetLedger:
         self._waiting: list[asyncio.Future[None]] = []
 
     def account(self, record: Callable[[], Awaitable[None]] | None = None) -> "Account":
-        """`record`: has on record what the attempt holds, before a call that was granted is made."""
+        """`record`: is awaited before a granted call is made, to journal what the attempt may then
+        have used."""
         return Account(self, record)
 
     async def reserve(self, estimate: CallEstimate) -> Reservation | NothingLeft:

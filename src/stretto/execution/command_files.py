@@ -27,7 +27,7 @@ class CommandFiles:
         inner = [work.file for work in works if isinstance(work, PlannedWorkflow)]
         self._recipes = tuple(dict.fromkeys(filter(None, (state.plan.file, *inner))))
         self._digests: dict[AttemptId, str] = {}  # what each has read, as far as that is certain
-        self._wanted: set[AttemptId] = set()  # an answer was there, or would be kept
+        self._wanted: set[AttemptId] = set()  # an earlier run has an answer for them
         self._warned: dict[AttemptId, str] = {}
 
     @property

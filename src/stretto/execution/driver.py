@@ -167,7 +167,8 @@ class Driver:
                 await self._turn([first, *fire_overdue(self._state, self._clock.now())])
                 self._take_over()
             elif not self._is_stopped:
-                # One that was cancelled in line starts nothing; all else comes after its beginning.
+                # A run that was cancelled while it waited to begin starts nothing. All other events
+                # come after its beginning.
                 await self._turn(self._take_cancellations())
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()

@@ -20,7 +20,7 @@ class History:
     started: RunStarted
     events: tuple[Event, ...]
     last_seq: int
-    state: RunState  # a fold of our own; nobody drives it
+    state: RunState  # the fold of the events, made for the caller alone: a driver may go on with it
 
     def step(self, id: str) -> StepState:
         """Raises NotFound with the nearest name."""

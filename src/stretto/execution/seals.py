@@ -146,9 +146,8 @@ def _prompts(state: RunState, step: StepState, edited: Mapping[str, str]) -> dic
 
 
 _VERSION = "1"
-_PIECE = (
-    2_047  # bytes; for more hashlib lets other threads go first, which takes longer than the hash
-)
+# Bytes. For more, hashlib lets other threads go first, which takes longer than the hash.
+_PIECE = 2_047
 _FINGERPRINT_LETTERS = 16
 _Decided = TypeVar("_Decided", bound=DecisionEvent)
 

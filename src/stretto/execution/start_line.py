@@ -21,9 +21,8 @@ PATIENCE_SECONDS = 1.0
 _BURST_SECONDS = 0.005  # after a request, within which the next one of many comes
 _HOP_SECONDS = 0.02  # after which whoever waits for the thread is given another one
 _MOST_THREADS = 4
-_TELL_SECONDS = (
-    0.001  # of work, whose outcomes are told at once: waking the loop costs as much as some
-)
+# The outcomes of so much work are told together: waking the loop costs as much as small work does.
+_TELL_SECONDS = 0.001
 _T = TypeVar("_T")
 
 
@@ -115,7 +114,7 @@ def _tell(turn: asyncio.Future[None]) -> None:
 
 class PlaceInLine:
     """Stands for the driver of an accepted run until the run begins, so that a run that waits is small
-    and cost nothing yet. What it is told, its driver is told."""
+    and has cost nothing yet. What it is told is handed to the driver."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

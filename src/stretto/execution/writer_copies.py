@@ -1,8 +1,8 @@
 """The folders that the writers of one run work in, and what becomes of their changes.
 
 A step that is one delegation gets a new copy for every attempt: a retry never sees the half-done
-work of the attempt before, which may not even have stopped yet. The parts of a fan, a loop or a
-map share one copy, since they work on one thing.
+work of the attempt before, which may not even have stopped yet. The parts of a parallel step, a
+loop or a map share one copy, since they work on one thing.
 """
 
 from pathlib import Path
@@ -96,10 +96,10 @@ class WriterCopies:
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
         """The answer of a writer is reused only together with the files that it describes.
 
-        What a shared writer wrote is kept nowhere: it must be there still. The parts of a fan, a
-        loop or a map worked on one copy: what one of them did to it cannot be told from the rest,
-        so they work anew. A command after a writer that worked anew does so too: what it says, such
-        as that tests pass, is about the files.
+        What a shared writer wrote is kept nowhere: it must be there still. The parts of a parallel
+        step, a loop or a map worked on one copy: what one of them did to it cannot be told from the
+        rest, so they work anew. A command after a writer that worked anew does so too: what it
+        says, such as that tests pass, is about the files.
         """
         step = self._state.steps[command.step]
         if command.request.command is not None and self.follows_new_files(step.id):

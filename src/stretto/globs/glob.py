@@ -33,7 +33,7 @@ _LETTER = re.compile(rf"{_CLASS}|\*+|.")
 _RANGE = re.compile(r"(.)-(.)|(.)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _OUTSIDE = re.compile(r"[/~]|[A-Za-z]:")
-# As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
+# As in a .gitignore (`!path`), and as in the extended globs of shells: `{!a,b}`, `!(a)`.
 _EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
 _WILD = frozenset("*?[{")
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
@@ -47,7 +47,7 @@ class GlobFault:
     hint: str = ""
 
 
-@dataclass(frozen=True)  # without slots, for the words it keeps
+@dataclass(frozen=True)  # without slots: cached_property needs a __dict__
 class Glob:
     text: str  # as written
     patterns: tuple[Pattern, ...]  # one for each alternative of its braces
@@ -71,7 +71,7 @@ class Glob:
 
 
 def parse_glob(text: str, *, names_no_file: bool = False) -> Glob | GlobFault:
-    """`names_no_file`: a plain path covers all that is below it even if it ends like the name of a file."""
+    """`names_no_file`: a plain path covers all below it even if it ends like a file's name."""
     try:
         paths = _expand_braces(_check_text(text))
         patterns = (_parse_path(path, names_no_file) for path in paths)
@@ -81,7 +81,7 @@ def parse_glob(text: str, *, names_no_file: bool = False) -> Glob | GlobFault:
 
 
 def parse_globs(texts: Iterable[str]) -> tuple[Glob, ...]:
-    """What is no glob is left out."""
+    """Texts that are no globs are left out."""
     return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
 
 
@@ -138,7 +138,7 @@ def _check_text(text: str) -> str:
 
 
 def _expand_braces(text: str) -> list[str]:
-    """`{a,b}c` → `ac`, `bc`. Nested braces wait on a list: a thousand of them would exhaust the stack."""
+    """`{a,b}c` → `ac`, `bc`. Nested braces wait on a list: a recursion could exhaust the stack."""
     outer: list[tuple[list[str], list[str]]] = []
     ended, current = list[str](), [""]
     for token in _BRACE_TOKEN.findall(text):
@@ -155,7 +155,7 @@ def _expand_braces(text: str) -> list[str]:
             current = [head + tail for head in current for tail in inner]
         else:
             current = [head + token for head in current]
-        # No brace is empty, so what is too many here can only become more.
+        # No brace stands for nothing, so the whole glob stands for at least as many as this part.
         if len(ended) + len(current) > MOST_ALTERNATIVES:
             raise _no_glob(
                 f"the braces of '{text}' stand for more than {MOST_ALTERNATIVES} globs",
@@ -186,7 +186,7 @@ def _parse_path(text: str, names_no_file: bool) -> Pattern:
     is_plain = all(isinstance(segment, str) for segment in pattern)
     if is_plain and (names_no_file or not (names and ends_like_file(names[-1]))):
         pattern.append(ANY)  # a plain path is everything below it too
-    # '**/*' is the default of readers and writers and means the same as '**', so both parse to the same glob.
+    # '**/*', the default of readers and writers, means the same as '**': both give one pattern.
     return (ANY,) if pattern == [ANY, EVERY_NAME] else tuple(pattern)
 
 
@@ -244,7 +244,7 @@ def _complement(ranges: Sequence[tuple[int, int]]) -> CharSet:
 
 
 def _covers_anything(pattern: Pattern) -> bool:
-    # `[.]` is no mistake, but no file is called that.
+    # `[.]` is a valid glob, but only '.' matches it, and no file is called that.
     return all(part is ANY or naming_forms(part) for part in pattern)
 
 

@@ -26,7 +26,7 @@ from stretto.globs.pattern import (
 _Part = TypeVar("_Part")
 _Key = TypeVar("_Key", bound=Hashable)
 _Search: TypeAlias = Callable[[_Key, _Key], str | None]
-# Up to here, trying every place is quicker than the search that never tries one twice.
+# Up to this many parts, trying every place is quicker than the search, which tries none twice.
 _LONGEST_TRIED = 64
 
 
@@ -44,7 +44,7 @@ class PathName(NamedTuple):
     segment: Segment
     text: str | None  # of a plain name
     letters: SplitWord[CharSet]
-    needs_search: bool  # see _name
+    needs_search: bool  # only shared_name can decide it; _name says why
 
 
 PathWord: TypeAlias = SplitWord[PathName]
@@ -63,12 +63,12 @@ def intersects(a: PathWord, b: PathWord) -> bool:
     return _intersects(a, b, _names_intersect)
 
 
-# Kept, so that equal names are one: to find two heads alike then costs next to nothing.
+# Cached, so that equal names are one object, and comparing two equal heads is cheap.
 @lru_cache(maxsize=4096)
 def _name(segment: Segment) -> PathName:
     text = segment if isinstance(segment, str) else None
     letters = _word(naming_forms(segment)[0] if isinstance(segment, str) else segment)
-    # A short one might match nothing but '.' and '..', which name no file.
+    # A short segment might match nothing but '.' and '..', which name no file.
     might_be_dots = text is None and letters.least < 3
     is_special = might_be_dots or letters.least > _LONGEST_TRIED
     return PathName(segment, text, letters, is_special and not letters.has_star)
@@ -101,7 +101,8 @@ def _chars_intersect(a: CharSet, b: CharSet) -> bool:
 def _intersects(
     a: SplitWord[_Part], b: SplitWord[_Part], meet: Callable[[_Part, _Part], bool]
 ) -> bool:
-    # What equals meets. `map` stops with the shorter one: the rest of the longer falls to a star.
+    # Equal parts intersect. `map` stops at the end of the shorter head: what is left of the longer
+    # one has to be matched by the star of the other.
     if a.head != b.head and not all(map(meet, a.head, b.head)):
         return False
     if a.has_star and b.has_star:

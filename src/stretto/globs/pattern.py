@@ -1,7 +1,7 @@
 """A parsed glob as data: segments, wildcards and sets of characters.
 
-A path is a word of segments as a segment is a word of characters, and `**` is to the one what `*`
-is to the other. So both levels use the same wildcard, `ANY`.
+A path is a word of segments, and a segment is a word of characters. `**` in a path and `*` in a
+segment both stand for any number of parts, so both levels use the same wildcard, `ANY`.
 """
 
 import sys
@@ -49,18 +49,18 @@ def intersect(a: CharSet, b: CharSet) -> CharSet:
     return tuple((low, high) for low, high in both if low <= high)
 
 
-# Kept, because few characters make up nearly all names: it is most of the work of matching.
+# Cached: this is most of the work of matching, and nearly all names are made of few characters.
 @lru_cache(maxsize=4096)
 def shared_char(a: CharSet, b: CharSet) -> str | None:
     both = intersect(a, b)
     if not both:
         return None
-    # From 'a' upwards if there is one: people read the paths we find.
+    # A letter from 'a' on if there is one, because people read the example paths.
     return chr(next((max(low, ord("a")) for low, high in both if high >= ord("a")), both[0][0]))
 
 
 def plain_names(pattern: Pattern) -> tuple[str, ...]:
-    """The names that it begins with."""
+    """The names without wildcards that the pattern begins with."""
     names = list[str]()
     for part in pattern:
         if not isinstance(part, str):

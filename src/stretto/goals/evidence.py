@@ -60,7 +60,7 @@ def check_result(
     usage: Usage = _NOTHING_USED,
     cannot_run: bool = False,
 ) -> CheckResult:
-    """`hide`: takes the secrets out. Of all of the text, since what is cut in two is not found."""
+    """`hide`: takes the secrets out. It gets all of the text: half a secret is not recognised."""
     bounded = cut(hide(text), _MOST_COMPARED)  # a program may print without end
     safe = _CONTROL_SEQUENCE.sub("", bounded).encode("utf-8", "replace").decode()
     safe = "".join(c for c in safe if c in "\n\t" or c.isprintable() or c.isspace()).strip()

@@ -181,7 +181,7 @@ class GoalStanding:
     declared: str = ""
     spent: str = ""
     seen: frozenset[str] = frozenset()  # fingerprints
-    unmoved: int = 0  # iterations in a row that brought no evidence that was not seen before
+    unmoved: int = 0  # iterations in a row after which the check said nothing new
     granted: int = 0  # iterations that were done when the goal was last reopened
     ended_at: float | None = None
 
@@ -270,7 +270,7 @@ def _note_check(goal: GoalStanding, event: CheckEnded) -> GoalStanding:
     elif not event.number:
         before = event
     is_new = event.fingerprint not in goal.seen
-    # A check that only repeats one after a resumption is no iteration without progress.
+    # The first check after an iteration counts; a further one, or one before any, does not.
     unmoved = goal.unmoved if goal.is_checked or not event.number else goal.unmoved + 1
     return replace(
         goal,

@@ -1,7 +1,8 @@
 """Drive a goal: verify, work, verify, until it ends. In: a leased goal and GoalExecutor. Out: how it stands.
 
-What begins is on record before it begins, and how it ended before anything follows from it. After
-a crash the loop goes on with what was in flight: its run is resumed, and counted once.
+Each check and iteration is on record before it begins, and its outcome before the next one is
+decided. After a crash the loop goes on with what was in flight: its run is resumed, and its usage is
+counted once.
 """
 
 import asyncio
@@ -40,9 +41,8 @@ Tell: TypeAlias = Callable[[GoalEvent, GoalStanding], None]
 class Effort:
     """How one iteration of work ended, or why it has not."""
 
-    status: (
-        str  # the run's word: complete, partial, failed, cancelled; waiting, overdue, interrupted
-    )
+    # The run's: complete, partial, failed, cancelled; or waiting, overdue, interrupted.
+    status: str
     usage: Usage = Usage()
     declared: str = ""  # why the agent takes the goal for unachievable
     spent: str = ""  # tokens or usd: the budget kept it from going on
@@ -51,7 +51,8 @@ class Effort:
 
 
 class GoalExecutor(Protocol):
-    """What the loop reaches the world through. Cancelling a call stops it, so that it can go on."""
+    """What the loop reaches the world through. A call that is cancelled can be made again later,
+    and then goes on with the same run."""
 
     def new_run_id(self) -> str: ...
 
@@ -67,7 +68,7 @@ class GoalExecutor(Protocol):
         ...
 
     async def abandon(self, goal: GoalStanding, run_id: str) -> Usage:
-        """Conclude a run that is not driven any more: what it took. One that never began stays so."""
+        """End a run that nobody drives. Out: what it used. One that never began is not started."""
         ...
 
 
@@ -143,7 +144,8 @@ class GoalDriver:
             if not self._halt.done():
                 self._halt.cancel()
             elif not self._halt.cancelled():
-                self._halt.exception()  # it was raised, or nobody was left to be told
+                # Retrieved, so that asyncio does not log it: it was raised, or the goal had ended.
+                self._halt.exception()
         return self.goal
 
     async def _make(self, move: "Verify | Iterate | Conclude") -> bool:
@@ -252,7 +254,7 @@ class GoalDriver:
                 if self._halt is not None and not self._halt.done():
                     self._halt.set_exception(error)
                 return
-            except StrettoError:  # a full disk, a lock: the next event says so, and louder
+            except StrettoError:  # a full disk, a lock: the next append fails too, and raises it
                 continue
             if by is not None:
                 self._set_halt(by)

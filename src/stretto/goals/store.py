@@ -214,7 +214,7 @@ class GoalStore:
                 )
 
     def ask_to_clear(self, id: str, by: str) -> None:
-        """Ask the process that drives the goal to clear it; it looks every second."""
+        """Ask the process that drives the goal to clear it; it looks when it renews its lease."""
         with transaction(self._db, "the goals"):
             self._db.execute(
                 "UPDATE goals SET clear_by = ? WHERE id = ? AND state = ?",

@@ -47,13 +47,11 @@ class RecordedDelegation:
     ended_at: float
     title: str = ""  # a few words, as whoever delegated has said
     batch: str = ""  # the run of the batch that it was a task of
-    workflow: str = (
-        ""  # the saved recipe that ran, with `inputs`; there is no agent and no prompt then
-    )
+    # The saved recipe that ran, with `inputs`; there is no agent and no prompt then.
+    workflow: str = ""
     inputs: Mapping[str, Json] = field(default_factory=dict)
-    items: tuple[
-        str, ...
-    ] = ()  # what tasks of one form were about; `prompt` has _ITEM in their place
+    # What tasks of one form were about; `prompt` has _ITEM in their place.
+    items: tuple[str, ...] = ()
     # What each part of it was asked and gave, where there is more than the whole.
     inside: Mapping[str, tuple[str, Json]] = field(default_factory=dict)
 
@@ -294,7 +292,8 @@ def _common_beginning(texts: Sequence[str]) -> str:
 
 
 def _list_span(text: str, outputs: Sequence[str]) -> tuple[int, int] | Literal[False] | None:
-    """Where all outputs stand, one after another; None: none of them does; False: neither."""
+    """Where all outputs stand, one after another. None: none of them does; False: some do, but
+    not as one list."""
     long = [each for each in outputs if len(each) >= LEAST_OUTPUT]
     if not any(each in text for each in long):
         return None
@@ -514,7 +513,7 @@ def _literals(words: str, told: Sequence[str]) -> Iterator[tuple[LiteralKind, st
                 at = words.find(text, match.start())
                 found.append((at, kind, text))
     found += ((at, "topic", text) for at, text in _phrases(words, told))
-    # What is longer holds more of the meaning, and what comes first is what it is about.
+    # Phrases last, because they are guessed; what comes first is most likely what it is about.
     for at, kind, text in sorted(found, key=lambda each: (each[1] == "topic", each[0])):
         before = re.findall(r"\w+", words[max(0, at - 40) : at])
         yield kind, text, before[-1].lower() if before else ""

@@ -263,7 +263,7 @@ class ChatStore:
         self._change(f"UPDATE calls SET {names} WHERE key = ?", row)
 
     def ask(self, question: CallQuestion) -> None:
-        """A decision about something else is void."""
+        """Replaces what was asked about this call before, and the decision about that."""
         row = (question.key, question.turn, question.digest, question.shown)
         self._change(
             "INSERT OR REPLACE INTO questions (key, turn, digest, shown) VALUES (?, ?, ?, ?)", row
@@ -365,7 +365,7 @@ def _call(row: tuple[Any, ...]) -> KeptCall:
 
 
 def _written_reply(reply: ModelReply) -> dict[str, Json]:
-    # Thoughts in a provider's own form are left out: they are of use in the process that heard them.
+    # Thoughts in a provider's own form are left out: only the process that got them can use them.
     used = reply.tokens
     return {
         "text": reply.text,

@@ -312,7 +312,7 @@ class _Assembly:
         return Target(brief=self._brief(AgentId(name)))
 
     def _brief(self, agent: AgentId, text: str | None = None, at: Path = ()) -> Brief:
-        """Told its own words, else the step's: a branch or stage without any shares them."""
+        """`text`: of a branch or stage; without one it is told what the step says."""
         if text is None:
             text, at = self.written.instruction, self.written.instruction_at
         return self._brief_of(agent, text, at)

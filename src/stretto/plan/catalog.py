@@ -51,7 +51,7 @@ def posture_of(agent: Agent, changing: Set[str] = CHANGING_TOOLS) -> Posture:
 
 
 def has_means_to_write(agent: Agent, model: str | None, changing: Set[str]) -> bool:
-    """A tool that changes files; one of an MCP server may; programs and functions need none."""
+    """A tool that changes files, or one of an MCP server; programs and functions need none."""
     if works_unseen(model or "") or works_unseen(agent.model or ""):
         return True
     return any(tool_name(tool) in changing or tool.startswith("mcp__") for tool in tools_of(agent))

@@ -1,6 +1,6 @@
 """Check a recipe and collect every problem of it.
 
-Kept apart from `build`: checking imports neither the classes of a plan nor msgspec.
+Kept apart from `build`: checking does not import the classes of a plan.
 """
 
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ def max_delegations(plan: Plan, lengths: Mapping[StepId, int] = _UNKNOWN) -> int
 
 
 def max_model_calls(plan: Plan, lengths: Mapping[StepId, int] = _UNKNOWN) -> int:
-    """The same, with every turn an agent with tools may take."""
+    """Calls of models at the most: as many turns for each subagent as its tools allow."""
     return sum(
         _most(step, lambda brief: _calls(brief, plan.agents), lengths) for step in plan.steps
     )
@@ -89,7 +89,7 @@ def _turns(agent: PlannedAgent) -> int:
     return turns + (1 if agent.validation.rules else 0)
 
 
-# What those get to whom the step itself says nothing.
+# What an agent is given by its role, where the step itself says nothing.
 _HANDED = {
     "validator": "(the candidate)",
     "reducer": "(the collected results)",

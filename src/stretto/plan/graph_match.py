@@ -56,7 +56,7 @@ def _likeness(one: Plan, step: PlannedStep, other: Plan, twin: PlannedStep) -> f
 
 
 class _Asked(NamedTuple):
-    """Who is asked, and in which words; what is filled in has other names elsewhere."""
+    """Who is asked, and in which words, without references: each plan has its own names."""
 
     agent: str
     prompt: str  # of the agent itself
@@ -75,7 +75,7 @@ def _find_questions(plan: Plan, step: PlannedStep) -> list[_Asked]:
 
 
 def _is_alike(one: _Asked, other: _Asked) -> bool:
-    """An agent under another id that is told the same is the same."""
+    """Agents with different ids count as the same if their prompts are alike."""
     is_same = one.agent == other.agent or (
         bool(one.prompt.strip()) and likeness(one.prompt, other.prompt) >= LIKENESS
     )

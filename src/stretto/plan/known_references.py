@@ -62,8 +62,8 @@ def references_at(
     if found is None:
         return _NOTHING
     recipe, at, node = found
-    # What the text refers to by now is not asked for: it is read as if it held one small reference,
-    # which is a template, an expression, and a set or a timeout that names inputs.
+    # What the text refers to so far does not count, so one small reference takes its place: it can
+    # be read as a template, as an expression, and as a set or a timeout that names inputs.
     word = '"{{inputs}}"'
     tail = "\n" if recipe.source.text[node.start] in "|>" else ""
     plain = recipe.source.text[: node.start] + word + tail + recipe.source.text[node.end :]
@@ -159,7 +159,8 @@ def _of_sites(
 def _sources(
     draft: Draft, edges: Edges, owner: DraftStep, site: TemplateSite
 ) -> tuple[set[str], set[str]]:
-    """The steps that do not wait for this one; and those of which only the output would."""
+    """The steps that do not wait for this one. Apart from them, conditions that may choose this step
+    or one that waits for it: of these all may be used but the output."""
     waiting = _waiting_for(edges, owner.id)
     if site in owner.later:  # looked at when the step of its merge has ended
         before = _befores(edges, owner.step.merge_after) if owner.step.merge_after else set()

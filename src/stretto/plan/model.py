@@ -184,7 +184,7 @@ class PlannedWorkflow(_Part, frozen=True, tag_field="kind", tag="workflow"):
     inputs, as that recipe does."""
 
     given: Mapping[str, Template]  # by input
-    constants: Mapping[str, Json]  # the same, where a value is no text
+    constants: Mapping[str, Json]  # by input, values that are not text
     name: str = ""
     file: str = ""
     version: str = ""
@@ -192,9 +192,8 @@ class PlannedWorkflow(_Part, frozen=True, tag_field="kind", tag="workflow"):
     dialect: DialectName = "flat"
     inputs: tuple[Input, ...] = ()  # that it declares
     output: Template | None = None  # as in a plan
-    stored: Mapping[str, StepId] = msgspec.field(
-        default_factory=dict
-    )  # by their ids in that recipe
+    # The steps by their ids in that recipe.
+    stored: Mapping[str, StepId] = msgspec.field(default_factory=dict)
     timeout_seconds: float | None = None  # of the recipe; the step may have another
     timeout_template: Template | None = None
     # The values that were known before the run. What an earlier step gives is known when it starts.

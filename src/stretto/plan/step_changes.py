@@ -161,7 +161,7 @@ class _Steps:
         return many
 
     def check_read(self, step: Step, codes: Collection[str] = _UNREAD) -> None:
-        """What copies or removes a step must know all of it, and what other steps take from it."""
+        """Raises InvalidUsage for a step with an unread part: it cannot be copied or removed."""
         node, source = self.node(step), self.recipe.source
         for problem in self.recipe.problems:
             if problem.code in codes and problem.place:
@@ -452,7 +452,7 @@ def _rename_mention(steps: _Steps, mention: _Mention, old: str, new: str) -> lis
 
 
 def _put(content: Any, mention: _Mention, above: Path, new: str, width: int) -> None:
-    """The same in the value that is read."""
+    """Make the same change in the content that was read."""
     path = mention.at[len(above) :]
     owner = _at(content, path[:-1])
     if mention.is_whole:

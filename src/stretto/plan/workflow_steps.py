@@ -74,7 +74,8 @@ def _describe(work: PlannedWorkflow, used: Plan) -> PlannedWorkflow:
 def _agent_name(
     outer: StepId, id: AgentId, taken: Mapping[AgentId, PlannedAgent], used: Plan
 ) -> AgentId:
-    """The agent's own id where no other agent has it. A timeout that names inputs is another in each step."""
+    """The agent's own id, unless another agent has it. Where its timeout names inputs, the
+    agent is another one in each step, since the inputs differ."""
     agent = used.agents[id]
     is_shared = id == COMMAND_AGENT or (
         "/" not in id and agent.timeout_template is None and taken.get(id, agent) == agent
@@ -169,7 +170,7 @@ def precedence(plan: Plan) -> dict[StepId, tuple[StepId, ...]]:
 
 
 def known_scopes(plan: Plan, inputs: Mapping[str, Json]) -> dict[StepId | None, Scope]:
-    """What templates see before the run: those of the plan (None), and those in each workflow step."""
+    """What templates see before the run: of the plan (None), and in each workflow step."""
     scopes: dict[StepId | None, Scope] = {None: Scope(inputs=inputs, stored=plan.stored)}
     for step in plan.steps:
         if isinstance(step.work, PlannedWorkflow):

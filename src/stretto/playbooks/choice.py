@@ -71,7 +71,7 @@ def choose(
 
 
 def without_playbooks(plan: Plan) -> Plan:
-    """As it was before any were chosen: a recorded run that is run again gets those of today."""
+    """The plan before any were chosen: a recorded run that is run again is given those of today."""
     if not plan.playbooks:
         return plan
 

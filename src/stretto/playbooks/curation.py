@@ -1,13 +1,13 @@
-"""Keep what worked, and drop what nobody uses. In: a library and the time. Out: playbooks that come and go.
+"""Keep what worked, and drop what nobody uses. In: a library and the time. Out: its changes.
 
 An emitted playbook (`skill-v1`) is a delegation that worked, kept as a prompt template and the tools used:
 
     {"format": "skill-v1", "name": …, "description": …, "prompt_template": …, "tools_used": […]}
 
-It is not pinned: its confidence fades when nobody uses it. One that says what another emitted one says
-strengthens that one instead. Curation touches only what nobody has pinned: emitted playbooks, and
-folders that somebody has unpinned. What goes is marked as deleted and can be restored; no file is
-removed.
+It is not pinned: its confidence fades when nobody uses it. A new one that says what another emitted
+one says is not added, and strengthens that one. Curation touches only what nobody has pinned:
+emitted playbooks, and folders that somebody has unpinned. What goes is marked as deleted and can be
+restored; no file is removed.
 """
 
 import json
@@ -64,7 +64,8 @@ def curate(library: Library, *, is_dry_run: bool = False, since: float = 0.0) ->
 
 
 def curate_if_due(library: Library) -> None:
-    """Once a day, by whoever uses playbooks. A clock that was set back must not put it off for years."""
+    """Once a day, by whoever uses playbooks; at every use, where the last time lies in the future:
+    a clock that was set back must not put it off for years."""
     last = library.store.last_time("curate")
     if last is None or not 0 <= library.now() - last < DAY_SECONDS:
         curate(library, since=last or 0.0)
@@ -148,7 +149,7 @@ def emit(library: Library, skill: EmittedSkill, by: str = "") -> Playbook:
     now = library.now()
     with library.store.change():
         near = [found.playbook for found in library.search(f"{skill.description} {skill.body}")]
-        # One that was pruned comes back with what it says.
+        # A deleted one that says the same comes back, whoever deleted it.
         gone = [each for each in library.all() if each.deleted_at is not None]
         emitted = (each for each in (*near, *gone) if each.source == "emitted")
         twin = next((each for each in emitted if _is_same(each, skill)), None)

@@ -28,7 +28,7 @@ from stretto.text.terms import terms
 BUNDLED = Path(__file__).parent.parent / "bundled" / "playbooks"
 DAY_SECONDS = 86_400.0
 HALF_LIFE_DAYS = 30.0
-# A query reads so many places in the index: the rarest words say most, and come first.
+# A query reads about so many places in the index. The rarest words come first, as they say most.
 _MOST_PLACES = 200
 _MOST_WORDS = 24
 _CANDIDATES = 20
@@ -45,7 +45,7 @@ class FoundPlaybook:
 def confidence_at(playbook: Playbook, now: float, half_life_days: float) -> float:
     """What is left of its confidence: half after each half-life without use.
 
-    Counted from the last use, and never written back: curating twice halves nothing twice.
+    Counted from the last use, and never written back, so that nothing fades twice.
     """
     if playbook.is_pinned:
         return playbook.confidence
@@ -241,8 +241,8 @@ class Library:
 
 
 def _find_doubled(counting: Iterable[Playbook], found: Iterable[Playbook]) -> Iterator[Playbook]:
-    """Folders side by side that have the name of another one, of which nothing would be seen. One of an
-    earlier layer is shadowed on purpose."""
+    """Playbooks that are not used because another one beside them has the same name, each with that
+    as its fault. One of an earlier layer is shadowed on purpose, and has no fault."""
     used = {each.name: each for each in counting if each.folder}
     for each in found:
         wins = used.get(each.name)

@@ -7,8 +7,8 @@ PlaybookText, or a fault.
 
 A playbook is a method in words: such a folder, or what was captured from a delegation that worked
 (*emitted*). It is given to a model as text. Nothing in it is run, and nothing in it changes what a step
-may do: front matter may say more (`license`, `allowed-tools`), and that is passed over. No link is
-followed, nothing but regular files is opened, and nothing beyond the limits is read.
+may do: front matter may say more (`license`, `allowed-tools`), and that is passed over. No link
+inside it is followed, nothing but regular files is opened, and nothing beyond the limits is read.
 """
 
 import os
@@ -63,7 +63,7 @@ class Playbook:
     layer: str  # bundled | user | settings | project | emitted
     folder: str  # empty for an emitted one
     is_pinned: bool
-    confidence: float  # as it was when it was last used; what is left of it now: `curation`
+    confidence: float  # at its last use; `confidence_at` tells what is left of it
     uses: int
     last_used_at: float | None
     made_at: float

@@ -97,7 +97,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class PlaybookUse:
-    """A step that was given it."""
+    """A step that was given a playbook."""
 
     run_id: str
     step: str
@@ -220,7 +220,7 @@ class PlaybookStore:
         return [PlaybookUse(*row) for row in self._db.execute(found, (id, most))]
 
     def add_uses(self, id: int, other: int) -> None:
-        """Count the uses of another playbook, which this one takes the place of."""
+        """Add the uses of another playbook, whose place this one takes."""
         self._db.execute(
             """UPDATE playbooks SET uses = playbooks.uses + o.uses,
                    last_used_at = nullif(max(coalesce(playbooks.last_used_at, 0),
@@ -263,7 +263,7 @@ class PlaybookStore:
         """All of them, or those of these names. `roots`: those that count, with their layers."""
         marks = ", ".join("?" * len(roots))
         named = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
-        # The sign keeps SQLite from looking through a whole root for a few names.
+        # With the `+` SQLite does not use the index by root, which would read a whole root.
         root = "+root" if names else "root"
         found = f"SELECT {_COLUMNS} FROM playbooks WHERE {root} IN ({marks}){named}"
         rows = self._db.execute(found, (*roots, *names)).fetchall()
@@ -276,7 +276,7 @@ class PlaybookStore:
         return [self._playbook(row, roots) for row in rows if row[1] in roots]
 
     def _playbook(self, row: tuple[Any, ...], roots: Mapping[str, str]) -> Playbook:
-        # Every search makes twenty of these: the columns have their types by STRICT.
+        # Nothing is converted, as each search makes twenty of these: STRICT gives the types.
         (id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses,
          last_used_at, made_at, origin, deleted_at) = row  # fmt: skip
         is_emitted = root == EMITTED

@@ -5,7 +5,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since the epoch. It never jumps: who sets the machine's clock does not move it."""
+        """Seconds since the epoch. It never jumps: setting the machine's clock does not move it."""
         ...
 
     async def sleep_until(self, at: float) -> None:

@@ -111,7 +111,7 @@ class LeaseOwner:
     """A process that leases runs, by its name, and how it tells that another process is dead."""
 
     name: str
-    is_dead: Callable[[str], bool] = _nobody_is_dead  # only what is certain: others may be alive
+    is_dead: Callable[[str], bool] = _nobody_is_dead  # True only where that is certain
 
 
 class Leased(StrettoError):
@@ -120,7 +120,7 @@ class Leased(StrettoError):
 
     def __init__(self, run_id: RunId, by: str, seconds_left: float) -> None:
         hint = f"stretto watch {run_id} follows it; or wait until it ends, or until its lease does"
-        # What tells two processes of one number apart means nothing to a reader.
+        # In brackets is what tells two processes with one pid apart; it means nothing to a reader.
         super().__init__(f"run {run_id} is driven by {by.partition(' (')[0]}", hint=hint)
         self.by = by
         self.seconds_left = seconds_left
@@ -158,11 +158,11 @@ class Journal(Protocol):
     ) -> Mapping[int, Large]:
         """Returns when the events are durable; appends that wait together may share one fsync.
 
-        Out: where the store keeps large outputs apart, by the place of their event. What keeps it
-        apart is as durable as the event, and comes with it.
+        Out: large outputs that the store keeps apart, by the place of their event in `events`. They
+        are as durable as their events.
 
-        Raises Fenced, JournalFull, or ValueError for an event that is not JSON. Who is cancelled
-        while waiting does not know: the events may be written or not.
+        Raises Fenced, JournalFull, or ValueError for an event that is not JSON. A caller that is
+        cancelled while waiting cannot know whether the events were written.
         """
         ...
 

@@ -63,9 +63,8 @@ class FunctionArguments(Struct, frozen=True):
 
     inputs: Mapping[str, Json] = field(default_factory=dict)
     results: Mapping[str, Json] = field(default_factory=dict)  # by the ids of the steps before
-    local: Mapping[str, Json] = field(
-        default_factory=dict
-    )  # item, index, candidate, feedback, iteration
+    # item, index, candidate, feedback, iteration
+    local: Mapping[str, Json] = field(default_factory=dict)
     previous: Json = None  # the output of the map stage before, or what a validator checks
 
 

@@ -15,9 +15,10 @@ from msgspec import Struct
 from stretto.ports.runner import AttemptRequest
 from stretto.vocabulary.json_value import Json
 
-# idempotent: again does no harm. keyed: the key makes it one effect. in_doubt: neither.
+# idempotent: a repeated call does no harm. keyed: calls with one key have one effect. in_doubt:
+# neither.
 ToolRecovery: TypeAlias = Literal["idempotent", "keyed", "in_doubt"]
-# refused: it was not carried out, and that is a rule's doing. error: it failed on its own.
+# refused: a rule forbids the call or part of what it did. error: the call failed on its own.
 Verdict: TypeAlias = Literal["ok", "error", "refused"]
 
 
@@ -29,7 +30,8 @@ class ToolSpec(Struct, frozen=True):
     recovery: ToolRecovery = "idempotent"
     needs_network: bool = False
     fault: str = ""  # why it cannot be used at all; a call of it only says so
-    # Whether a call with these arguments may be made while others are; None: if it changes nothing.
+    # Whether a call with these arguments may be made while others are under way; None: yes, if
+    # the tool is idempotent and changes no files.
     runs_beside: Callable[[Mapping[str, Json]], bool] | None = None
 
 
@@ -74,5 +76,5 @@ class Toolbox(Protocol):
     """Makes the tools of one attempt: those its agent lists, and no others."""
 
     def open(self, request: AttemptRequest) -> AbstractAsyncContextManager[Mapping[str, Tool]]:
-        """By name. Closed when the attempt ends: servers are left, processes are gone."""
+        """By name. What was opened for this attempt alone, such as files, is closed after it."""
         ...

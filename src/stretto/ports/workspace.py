@@ -111,9 +111,8 @@ class UndeclaredChanges:
     """What changed in a shared workspace that no step had declared."""
 
     paths: tuple[str, ...]
-    is_unchanged: bool = (
-        False  # all of it was looked at, and nothing in the step's write set changed
-    )
+    # The whole workspace was looked at, and nothing in the step's write set changed.
+    is_unchanged: bool = False
     repositories: tuple[str, ...] = ()  # made meanwhile, and renamed
     own: tuple[str, ...] = ()  # what changed in the step's write set
 

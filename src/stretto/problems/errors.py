@@ -20,9 +20,9 @@ StrettoError               kind                 exit code
 ├── Fenced                 fenced               1   ports.journal: another process took it over
 └── JournalFull            journal_full         1   ports.journal: the store cannot write
 
-`workspaces`, its adapter and the local models have further ones, each with a kind of its own, for
-what can be wrong with files and downloads. Nobody has to tell those apart: they are caught as
-StrettoError, and their message says all.
+The server, chats, goals, `workspaces`, its adapter and the local models define further ones, for
+what can go wrong there. Callers need not tell those apart: they are caught as StrettoError, and
+their message says all.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,8 @@ class StrettoError(Exception):
             self.add_note(hint)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Some errors of this tree have arguments of their own, which pickle would not give them.
+        # Some errors of this tree take other arguments than `args` holds: pickle, which calls the
+        # class with `args`, would fail to rebuild them.
         return _restore, (type(self), *self.args), self.__dict__
 
     @property
@@ -89,7 +90,7 @@ class NotFound(StrettoError):
 
 
 class NotReady(StrettoError):
-    """The recipe is fine, and something that it needs is not here: a key, a package, a search."""
+    """The recipe is fine, but something that it needs is missing: a key, a package, a search."""
 
     kind = "not_ready"
     exit_code = 2

@@ -12,7 +12,7 @@ _SHORTEST_LINE = 20
 
 
 def as_text(problem: Problem, room: int = 0) -> str:
-    """`room`: columns of the terminal, which every line then keeps to. 0: there is none.
+    """`room`: how many columns the terminal has, which no line exceeds. 0: there is no terminal.
 
     RCP104 step 'review' depends on 'drafts', which this recipe does not define
       ┌ news.yaml:14:19
@@ -49,7 +49,7 @@ def _window(line: str, place: Place, longest: int) -> tuple[str, str]:
     """The part of the line around the place, and the caret under it."""
     start = 0
     if columns(line) > longest:
-        longest = longest * len(line) // columns(line)  # wide characters are fewer
+        longest = longest * len(line) // columns(line)  # of wide characters fewer fit
         start = max(0, min(place.column - 1 - longest // 2, len(line) - longest))
     shown = visible_line(line[start : start + longest])
     before = shown[: place.column - 1 - start]

@@ -38,7 +38,7 @@ _counter = itertools.count()
 async def joined_group(
     words: Sequence[str], limits: ResourceLimits
 ) -> AsyncIterator[Sequence[str]]:
-    """The words that start the program in a group of its own, or as they are without one."""
+    """The words that start the program in a cgroup of its own; as they are, where it gets none."""
     group = _make_group(limits.processes + _SPARE_TASKS) if os.geteuid() == 0 else None
     try:
         yield words if group is None else (*_JOIN, str(group), *words)
@@ -64,7 +64,7 @@ def _make_group(most_tasks: int) -> Path | None:
 
 @cache
 def _parent() -> Path | None:
-    """Our own group, cleared of those that killed processes have left there."""
+    """Our own cgroup, cleared of those that killed processes have left in it."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controller, path = line.split(":", 2)
@@ -79,7 +79,7 @@ def _parent() -> Path | None:
 
 
 async def _remove(group: Path) -> None:
-    """A process leaves its group a moment after it has ended."""
+    """A process leaves its cgroup a moment after it has ended."""
     for _ in range(_REMOVALS):
         with suppress(OSError):
             group.rmdir()

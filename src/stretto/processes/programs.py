@@ -57,7 +57,8 @@ def find_program(name: str, path: str | None = None, writable: Writable = NOWHER
 
 def find_command(word: str, folder: Path, path: str | None, writable: Writable) -> str | None:
     """A command as the user writes it in settings: a path, relative to `folder`, or a bare name.
-    What is named by its path may lie in a workspace, if steps cannot write it."""
+    What is named by its path may lie in a workspace, and `writable` is not asked: the settings
+    protect a program there, and an MCP server is compared with what was trusted."""
     if os.sep in word:
         return find_program(os.path.join(folder.absolute(), word))
     return find_program(word, path, writable)

@@ -249,6 +249,5 @@ class Recipe(Struct, frozen=True):
     max_concurrency: int | None = None
     budget: Budget = Budget()
     problems: tuple[Problem, ...] = ()  # found while reading; `build` adds its own
-    guessed: frozenset[Path] = (
-        frozenset()
-    )  # misspelt keys, as they were meant: nothing is said of their values
+    # Misspelt keys, as they were meant. Their values are not checked.
+    guessed: frozenset[Path] = frozenset()

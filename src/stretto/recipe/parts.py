@@ -213,7 +213,7 @@ class InputsByName(Kind[tuple[Input, ...]]):
             if isinstance(entry, ScalarNode):
                 body = MapNode(entry.start, entry.end)
                 if entry.value is not None:
-                    # The value is most likely meant for what it is unless another one is given.
+                    # The value is most likely meant as the default.
                     message = f"'{name}' must be a mapping, not {describe(entry)}"
                     hint = f"write {name}: {{default: {entry.written[:60]}}}"
                     reading.problem_at("RCP103", entry, (*at, name), message, hint)

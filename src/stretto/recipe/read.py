@@ -114,7 +114,7 @@ def from_document(document: Document) -> Recipe:
 
 
 def _with_hint(problem: Problem) -> Problem:
-    """Not every file that is read is a recipe, so an empty one knows no hint."""
+    """An empty document comes without a hint: its reader does not know that it is a recipe."""
     is_blank = problem.code == "RCP016" and not problem.hint
     return replace(problem, hint=_HOW_IT_STARTS) if is_blank else problem
 
@@ -268,8 +268,8 @@ def _has(body: Fields, envelope: Fields | None, *names: str) -> bool:
 
 
 def _choose_name(body: Fields, envelope: Fields | None, name: str) -> str:
-    """The outer word names the file. An inner one may be a template, as in `Review of {{topic}}`,
-    which is no name before the inputs are known."""
+    """The name beside `workflow:` comes first. An inner one may be a template, such as
+    `Review of {{topic}}`, which is no name before the inputs are known."""
     said = [fields.get(name, str) for fields in (envelope, body) if fields]
     return next((text for text in said if text and "{{" not in text), "")
 

@@ -14,9 +14,8 @@ _T = TypeVar("_T")
 
 
 class _Seen(threading.local):
-    values: dict[Hashable, Any] | None = (
-        None  # None: everything is looked at whenever it is asked for
-    )
+    # None: everything is looked at whenever it is asked for.
+    values: dict[Hashable, Any] | None = None
 
 
 _seen = _Seen()
@@ -24,8 +23,8 @@ _seen = _Seen()
 
 @contextmanager
 def looking_once() -> Iterator[None]:
-    """In this thread, what was looked at once is not looked at again until the end: for work that was all
-    asked for before the first look, so that nobody is told what was true before they asked."""
+    """Inside it, this thread looks at each file and folder once. For several requests that had all
+    been made before the first look: then none of them gets an answer older than itself."""
     before = _seen.values
     _seen.values = {}
     try:
@@ -64,8 +63,8 @@ def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
     ]
 
 
-# The time of the last change of any kind: unlike the time of the last write, no copying program sets it back.
-# A file that changes twice within one tick of its file system's clock keeps it.
+# Files are compared by st_ctime: unlike the time of the last write, no copying program sets it
+# back. A file that changes twice within one tick of its file system's clock has the same one.
 _TICK_NANOSECONDS = 100_000_000
 Stamp = tuple[tuple[str, int, int, int], ...]
 

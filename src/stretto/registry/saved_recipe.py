@@ -113,8 +113,8 @@ def remove(
 ) -> int:
     """Take a recipe away; its versions stay, and `restore` brings it back. Gives the last one's number.
 
-    Raises ChangedMeanwhile, and StrettoError where it cannot be removed. Of `draft` all counts but its
-    content.
+    Raises ChangedMeanwhile, and StrettoError where it cannot be removed. Of `draft` only the name,
+    the file and `replaces` count.
     """
     with versions.change():
         there = content_of(draft.file)
@@ -138,7 +138,7 @@ def _keep_unchanged(draft: RecipeDraft, versions: Versions) -> SavedRecipe:
     is_read_now = draft.is_read and versions.unread([sha256(draft.content).hexdigest()])
     if draft.origin == origin and not is_read_now:
         return SavedRecipe(name, draft.file, 0, origin, same_as=name)
-    # A person stands up for what an agent had written.
+    # A person vouches for what an agent had written, or has read it by now.
     number = _add(draft, versions)
     return SavedRecipe(name, draft.file, number, draft.origin)
 

@@ -75,7 +75,7 @@ class Workflows:
         return list(dict.fromkeys(entry.name for entry in self._all()))
 
     def _all(self) -> list[Entry]:
-        """The problems of an entry are those of its name alone."""
+        """Every entry, unchecked: it has no problems but those of its name."""
         return once(("recipes", id(self)), self._all_now)
 
     def _all_now(self) -> list[Entry]:
@@ -119,7 +119,7 @@ class Workflows:
         checked = check(entry.recipe, catalog, self._limits)
         if isinstance(checked, Problems):
             return replace(entry, problems=checked.problems)
-        if not checked.inner:  # those may change by themselves
+        if not checked.inner:  # the recipes that it uses may change without it
             self._sound[entry.file] = (entry.recipe, catalog)
         return entry
 

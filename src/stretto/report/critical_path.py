@@ -50,8 +50,8 @@ def _last(state: RunState) -> StepState | None:
 
 
 def _counts(step: StepState) -> bool:
-    """Whether the step counts: it began, or it failed before that: a person rejected it, or its time ran out. A workflow step
-    that began took the time of the steps in it."""
+    """Whether the step can be on the path: it began, or it failed before that, because a person
+    rejected it or its time ran out. A workflow step is not where a step in it can be."""
     if step.started_at is not None:
         return step.inner is None or not any(map(_counts, step.inner.steps.values()))
     return step.status is StepStatus.FAILED

@@ -59,7 +59,7 @@ class Gate:
     posture: str
     read_set: tuple[str, ...]
     write_set: tuple[str, ...]
-    where: str  # a writer writes: in the workspace or in a copy, and what becomes of its change
+    where: str  # of a writer: in the workspace or in a copy, and what becomes of its change
     workspace: str
     parts: tuple[GatePart, ...]
     grounds: tuple[Ground, ...]

@@ -262,7 +262,7 @@ def _legs(step: PathStep, longest: float, total: float) -> Iterator[Html]:
     if step.waited_seconds:
         yield _leg(waited, step.waited_seconds, longest, total, "wait")
     elif step.waited_for:
-        # For the step above it, whose time this was already.
+        # It waited for the step above it, so the wait is a part of that step's time.
         name = tag("span", name, " after ", waited)
     yield _leg(name, step.duration_seconds, longest, total)
 

@@ -318,8 +318,8 @@ def _call_back(transition: Transition, step: StepState, attempt: AttemptState) -
 
 
 LONGEST_DELAY_SECONDS = 60.0
-# If a provider asks for more, the attempt has failed.
 _WORTH_TELLING_SECONDS = 5.0  # a shorter wait that a provider asked for explains no failure
+# If a provider asks for more, the attempt is not retried.
 LONGEST_RETRY_AFTER_SECONDS = 300.0
 _CENTURY_SECONDS = 100 * 365 * 86_400.0
 _LINEAR_SECONDS = 5.0

@@ -58,7 +58,7 @@ class AskApproval:
 
 @dataclass(frozen=True, slots=True)
 class CollectChanges:
-    """An isolated writer is done: ChangesCollected, MergeFailed or MergeHeld answers."""
+    """A writer is done, in a copy or not: ChangesCollected, MergeFailed or MergeHeld answers."""
 
     step: StepId
     is_merged: bool  # back into the workspace, if it can be

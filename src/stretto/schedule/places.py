@@ -1,8 +1,8 @@
 """Where an answer belongs, so that another run can reuse it there.
 
-A part of a step is a place. An element of a map is one by its value and
-by how many equal elements stand before it, not by its index: an element that is inserted at the
-front moves nobody's answer, and of equal elements each keeps its own.
+A part of a step is a place. An element of a map is one by its value and by how many equal elements
+stand before it, not by its index: an element that is inserted at the front moves nobody's answer,
+and of equal elements each keeps its own.
 """
 
 import json

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 
 from stretto.plan.claims import Claims, ConflictIndex
 
-# Partners of a group are remembered up to this many: beyond, remembering costs the square.
+# More partners of one group are not remembered: memory would grow with the square of the groups.
 _MOST_PARTNERS = 64
 
 
@@ -34,9 +34,8 @@ class ReadyQueue:
         self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
         self._slots: dict[int, int] = {}  # step → how many it has
         self._wants: dict[int, int] = {}  # step that has begun → how many more it wants
-        self._wanting: list[
-            tuple[int, int]
-        ] = []  # a heap of (slots, step); outdated ones are skipped
+        # A heap of (slots, step); outdated ones are skipped.
+        self._wanting: list[tuple[int, int]] = []
         self.width = width
         self.running = 0  # delegations
 

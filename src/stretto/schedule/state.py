@@ -152,9 +152,9 @@ class Pending(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What an isolated writer changed."""
+    """What a writer changed. Of a shared one only the number of files is known."""
 
-    artifact: str
+    artifact: str  # empty: a shared writer, or nothing could be kept
     files: int
     insertions: int
     deletions: int
@@ -361,7 +361,7 @@ class RunState(Struct, eq=False):
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
     collecting: int = 0  # steps whose changes are being collected
-    is_partial: bool = False  # a branch or an element failed, and its step went on without it
+    is_partial: bool = False  # a step succeeded, though part of its work failed or had no effect
     key_frames: dict[tuple[object, ...], tuple[Digest, str]] = field(default_factory=dict)
     closing_reason: str = ""  # why nothing new starts any more
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
@@ -417,7 +417,7 @@ def begin(plan: Plan) -> RunState:
 
 
 def _enter(sharing: list[StepState], steps: Mapping[StepId, StepState]) -> None:
-    """Among the dependents of those that these steps, all with the same edges, wait for."""
+    """Add these steps, which share their edges, to the dependents of each step they wait for."""
     edges = sharing[0].planned.edges
     needs = sum([reason != "listed before" for reason in edges.values()])
     for step in sharing:

@@ -56,7 +56,7 @@ def end_step(transition: Transition, step: StepState, status: StepStatus) -> Non
 
 
 def _end_inside(transition: Transition, holder: StepState, status: StepStatus) -> None:
-    """The steps of a workflow step that ends early, as far as none has begun them."""
+    """End the steps that have not begun in a workflow step that ends early."""
     assert holder.inner is not None
     own = StepStatus.CANCELLED if status is StepStatus.FAILED else status
     for step in holder.inner.steps.values():

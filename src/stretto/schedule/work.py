@@ -95,7 +95,7 @@ def _begin_delegation(transition: Transition, step: StepState, work: PlannedDele
 
 
 def _end_delegation(transition: Transition, step: StepState, part: PartState) -> None:
-    """The part's outcome is the step's: of any step that is down to one part."""
+    """The part is the only one, or reduces a map: its outcome is the step's."""
     if part.failure is None:
         succeed(transition, step, part.kept_output)
     else:

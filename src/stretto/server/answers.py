@@ -130,8 +130,8 @@ def answer_errors(app: FastAPI) -> None:
 
 
 async def answer_error(request: Request, error: Exception, send: Send) -> None:
-    """As an application does that was given to `answer_errors`, for what stands before it. What is no
-    refusal is raised again once it is answered, so that the log has it."""
+    """Answer an error outside the application as `answer_errors` would inside it. An error that is
+    no refusal is raised again once it is answered, so that the log has it."""
     known = _refusals()
     handle = next((known[kind] for kind in type(error).__mro__ if kind in known), _refuse_unknown)
     fault: Exception | None = error if handle is _refuse_unknown else None
@@ -197,7 +197,8 @@ async def _refuse_unknown(request: Request, error: Exception) -> JsonAnswer:
     return refuse(StrettoError("something went wrong in the server; its log says what"), status=500)
 
 
-# A path of this server, and no way to another one: not `//host`, nothing that a browser reads as `/`.
+# Only a path of this server: neither `//host`, which names another one, nor a character that
+# browsers read as `/`.
 _PAGE_OF_CONSOLE = re.compile(
     r"/(?:[A-Za-z0-9_.~%-][A-Za-z0-9_.~%/-]*)?(?:\?[A-Za-z0-9_.~%/=&+:-]*)?"
 )

@@ -106,7 +106,7 @@ def make_app(open_service: OpenService, access: AccessControl, count: Count) -> 
     app = FastAPI(
         title="Stretto",
         version=VERSION,
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
         lifespan=lifespan,

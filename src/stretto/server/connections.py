@@ -1,5 +1,5 @@
-"""Connections of HTTP. In: the protocol of uvicorn. Out: one that waits for no head without an end, and that
-sends an answer in one piece."""
+"""Connections of HTTP. In: the protocol of uvicorn. Out: one that closes a connection whose request
+has no whole head in time, and that sends a small answer in one piece."""
 
 import asyncio
 from typing import Any
@@ -47,9 +47,8 @@ def with_patience(
 
     class PatientProtocol(protocol):  # type: ignore[misc]
         _look_at: asyncio.TimerHandle | None = None
-        _seen: object = (
-            _ANSWERING  # the last answered request when the connection was looked at last
-        )
+        # The last answered request, as of the last look at the connection.
+        _seen: object = _ANSWERING
 
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             super().connection_made(JoinedWrites(transport))

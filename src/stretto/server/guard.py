@@ -75,7 +75,7 @@ class Guard:
         scope = _as_get(scope)
         try:
             self._admit(scope)
-            # Streams write a notice to readers that do not read: past what ASGI can do.
+            # For streams: ASGI cannot send a last notice to a reader that does not read.
             cycle = getattr(send, "__self__", None)
             scope["state"]["flow"] = getattr(cycle, "flow", None)
             scope["state"]["transport"] = getattr(cycle, "transport", None)

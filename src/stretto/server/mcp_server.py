@@ -169,7 +169,7 @@ class McpEndpoint:
             offered = {each.name: each for each in await self._calls.tools()}
             call.by = await self._admit(ctx, offered.get(call.name), call)
             answer = await self._calls.answer(call)
-            self._open.pop(key, None)  # kept where the client has cancelled: see _on_cancelled
+            self._open.pop(key, None)  # a cancelled call stays: _on_cancelled looks for it
         except StrettoError as error:
             self._open.pop(key, None)
             answer = cast(dict[str, Json], error_as_json(error))
@@ -201,7 +201,7 @@ class McpEndpoint:
             await self._calls.cancel(call)
 
     def _remember(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        if _session_of(ctx).startswith(_ALONE):  # nothing can be told it once it is answered
+        if _session_of(ctx).startswith(_ALONE):  # no message reaches it after its answer
             return
         self._sessions[_session_of(ctx)] = ctx.session
         self._sessions.move_to_end(_session_of(ctx))

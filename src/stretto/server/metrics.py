@@ -64,7 +64,8 @@ class Metrics:
             self._leave(service)
 
     def _leave(self, service: Service) -> None:
-        """Whole or not at all. What a worker has left only grows: all who ask read just that."""
+        """Write the figures to this worker's file, whole or not at all. Whoever asks sums up the
+        files alone, this worker too, so a counter never falls from one answer to the next."""
         assert self._shared is not None
         file = self._shared / f"{os.getpid()}.json"
         counts = [[*key, value] for key, value in self._counts.items()]

@@ -1,4 +1,5 @@
-"""`/api/runs/RUN/journal`, the events so far; and `/api/events`: which runs have changed, as server-sent events, for those who watch many at once.
+"""`/api/runs/RUN/journal`: the events so far. `/api/events`: which runs have changed, as
+server-sent events, for those who watch many at once.
 
     id: 4711                                  a cursor of the store
     event: change
@@ -8,9 +9,10 @@
     event: words                              with ?follow=41:RUN:STEP, after event 41 of that run
     data: {"run_id": "20261118-…", "seq": 43, "spoken": [{"seq": 42, "type": "model_spoke", …}, …]}
 
-A browser needs one such stream, however many tabs it has. What has changed is asked for by the routes
-of the run, so nothing is said here that those do not say. `alive` comes when nothing has changed for a
-while. One task looks for all readers; a reader that is slow is told `*` and misses nothing by it. `closing` is the last message, when the server ends.
+A browser needs one such stream, however many tabs it has. The stream says that a run has changed,
+and the routes of the run say what has. `alive` comes when nothing has changed for a while. One task
+looks for all readers; a reader that is slow is told `*`, and so misses no change. `closing` is the
+last message, when the server ends.
 
 A run that is followed is told of at once, and so are the words of that one step: ten times a second
 at the most. Words are no change: whoever shows them adds them to what was said before. `seq` is the
@@ -45,9 +47,7 @@ _MOST_FOLLOWED = 16  # steps, of one reader
 _MOST_UNREAD = 1_000  # messages of words that one reader has not taken; then it loads them again
 _ALL = "*"
 _SPOKE = b"\nevent: model_spoke\ndata: "
-_MOST_WAITING = (
-    500  # runs that one reader has not been told of; then it is told that all have changed
-)
+_MOST_WAITING = 500  # runs that a reader was not told of yet; past it, all count as changed
 
 
 @router.get("/api/runs/{run_id}/journal", dependencies=[VIEWER], response_model=ListAnswer)
@@ -75,9 +75,8 @@ class NewsReader:
     """The runs that one reader has yet to be told of."""
 
     def __init__(self) -> None:
-        self.run_ids: dict[
-            str, int
-        ] = {}  # with the last event that is told of; 0: nobody has looked
+        # Each with the last event of it that the reader is told of; 0: that is not known.
+        self.run_ids: dict[str, int] = {}
         self.cursor = 0
         self.words: list[str] = []
         self.followed: set[str] = set()  # the desk need not tell of these: their followers do
@@ -108,7 +107,7 @@ class NewsReader:
             self.news.set()
 
     def take(self) -> list[bytes]:
-        """What is new, as messages: the words first, which a change may bring to their end."""
+        """What is new, as messages: the words first, since a change may be that they have ended."""
         words, runs = self.words, self.run_ids
         self.words, self.run_ids = [], {}
         self.news.clear()
@@ -140,7 +139,7 @@ class NewsDesk:
             await self._catch_up(reader, after)
 
     async def _catch_up(self, reader: NewsReader, after: int) -> None:
-        """0 is no place of a reader: it does not know what it has missed."""
+        """With 0 the reader does not say where it was: any run may have changed since."""
         try:
             found = await (await self._service.stretto.engine.runs_of()).news(after)
         except StrettoError:

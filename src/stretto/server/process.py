@@ -231,8 +231,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            # What is there by now stays until the end. To go through it all for garbage would hold every
-            # request up for a fifth of a second, again and again.
+            # The objects that exist by now live until the end. To search them all for garbage would
+            # hold every request up for a fifth of a second, again and again.
             gc.freeze()
             loop = asyncio.get_running_loop()
 
@@ -245,8 +245,9 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """By the loop, so that the streams are told in it; and without raising them again at the end."""
-        if threading.current_thread() is not threading.main_thread():  # which alone is told of them
+        """In the loop, where the streams can be told of the end; uvicorn's own way would raise the
+        signals again afterwards."""
+        if threading.current_thread() is not threading.main_thread():  # only that one gets signals
             yield
             return
         loop = asyncio.get_running_loop()

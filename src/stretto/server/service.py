@@ -183,15 +183,16 @@ class Service:
         return self.stretto.open(run_id)
 
 
-# These are coroutines because FastAPI takes a plain function to a thread, which costs a request more
-# than all that they do. They ask the request itself: each dependency of a dependency is solved anew.
+# These are coroutines because FastAPI runs a plain function in a thread, which costs a request more
+# than all that they do. They read the request and do not depend on each other, because FastAPI
+# solves a dependency of a dependency each time anew.
 async def _service(request: Request) -> Service:
     found: Service = request.app.state.service
     return found
 
 
 async def _identity(request: Request) -> Identity:
-    # Below an open path (`/hooks/`) nobody is identified, and there is no other route for strangers.
+    # Below an open path (`/hooks/`) nobody is identified: a route that needs a role refuses all.
     found: Identity | None = getattr(request.state, "identity", None)
     if found is None:
         raise Unauthenticated("a token is needed")

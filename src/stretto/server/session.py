@@ -60,7 +60,7 @@ async def show_schema(request: Request) -> JsonAnswer:
 async def log_in_by_link(request: Request, service: TheService, code: str = "") -> Response:
     if not code:
         return HTMLResponse(login_page("A token is needed."), 401)
-    if request.state.is_head:  # as a chat asks that shows what is behind a link
+    if request.state.is_head:  # a messenger that previews the link must not use it up
         return HTMLResponse(welcome_page())
     return _logged_in(request, *service.access.open_by_link(code, request.state.address))
 

@@ -82,7 +82,7 @@ async def show_step(
 
 
 def _asked_models(history: History, step: StepReport) -> Iterable[str]:
-    """Who is to answer, while nobody has."""
+    """The models that are to answer, as long as none has."""
     models = (each.model or None for each in step.delegations)
     return dict.fromkeys(answerers(history.state, model, ())[0] for model in models)
 

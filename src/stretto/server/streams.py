@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 router = new_router("events")
 _PING_SECONDS = 15.0
 _POLL_SECONDS = 0.25  # of a run that another process drives, or nobody
-_READ_ALONG_SECONDS = 2.0  # that one look at a run counts for
+_READ_ALONG_SECONDS = 2.0  # that the driver takes the run as watched after one look
 _SLOW_SECONDS = 20.0  # that a reader may leave a full buffer unread
 _ABORT_SECONDS = 10.0  # that a dropped reader has to read the notice
 _MOST_ROWS = 200  # that are read for one reader at once
@@ -75,7 +75,7 @@ class RunFeed:
         self._readers = 0
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._was_over = False  # before anybody looked
+        self._was_over = False  # when the first reader joined
         self.has_ended = False
         self.fault = ""  # why nothing more will come
 

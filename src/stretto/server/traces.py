@@ -117,7 +117,7 @@ def _tool(event: ToolEnded) -> RunSpan:
 
 
 def _end(span: RunSpan, event: AttemptSucceeded | AttemptFailed | AttemptCancelled) -> int:
-    """How often a model was asked."""
+    """End the span of an attempt. Returns how often a model was asked."""
     span.ended_at = event.at
     span.facts |= {
         "gen_ai.usage.input_tokens": event.usage.input_tokens,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 2.0
 _AT_ONCE = 16  # runs that are taken up side by side
-# What starts runs that servers drive; those of a goal, a chat or a draft are gone on with by these.
+# Triggers of runs that servers drive. A run of a goal, a chat or a draft is driven by that instead.
 _SERVED = ("http", "schedule", "webhook", "folder", "watch")
 _log = logging.getLogger("stretto.server")
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("stretto.server")
 class Upkeep:
     def __init__(self, service: "Service") -> None:
         self._service = service
-        self._given_up: set[str] = set()  # runs that could not be taken up, and why was logged
+        self._given_up: set[str] = set()  # runs that no server drove, or that could not be taken up
         self._dues: dict[str, float] = {}  # when the next deadline of a waiting run is
         self._goals: dict[str, asyncio.Task[object]] = {}  # that were taken up here
 

@@ -20,7 +20,7 @@ from stretto.problems.errors import StrettoError
 
 _SOON_SECONDS = 5.0  # who dies that soon after it was started has not worked at all
 _MOST_FAILED_STARTS = 5  # in succession
-_PATIENCE_SECONDS = 15.0  # for workers to end, each of which takes about one
+_PATIENCE_SECONDS = 15.0  # for workers to end; each takes about one second
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 _log = logging.getLogger("stretto.server")
 
@@ -120,7 +120,7 @@ class WorkerPool:
         while self._started and time.monotonic() < give_up_at:
             told = signal.sigtimedwait(_SIGNALS, 0.2)
             if told is not None and told.si_signo != signal.SIGCHLD:
-                self._tell(signal.SIGTERM)  # the second one waits for nothing
+                self._tell(signal.SIGTERM)  # a worker that is told twice waits for nothing
             self._reap()
         self._tell(signal.SIGKILL)
         while self._started:

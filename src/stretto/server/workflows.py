@@ -44,7 +44,8 @@ IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
 
 
 def saved_entry(service: Service, name: str) -> Entry:
-    """Raises NotFound with the nearest name. A path is no name; 'Weekly digest', in a file that a person wrote, is one."""
+    """Raises NotFound with the nearest name. A path is no name; 'Weekly digest', in a file that a
+    person wrote, is one."""
     project = service.stretto.project
     found = project.saved(name)
     if found is None:
@@ -170,7 +171,7 @@ def _replaces(if_match: str | None, if_none_match: str | None) -> str | None:
     if if_match is None or if_match.strip() == "*":
         return None
     found = _ETAG.fullmatch(if_match.strip())
-    return found[1] if found else "?"  # what nobody ever was given fits nothing
+    return found[1] if found else "?"  # an ETag that was never given out matches nothing
 
 
 @router.delete(
@@ -198,9 +199,8 @@ async def list_versions(name: str, service: TheService) -> JsonAnswer:
     try:
         found = await service.stretto.workflows.versions(name)
     except NotFound:
-        await asyncio.to_thread(
-            saved_entry, service, name
-        )  # raises NotFound where there is no such
+        # Raises NotFound where there is no such workflow.
+        await asyncio.to_thread(saved_entry, service, name)
         found = ()
     rows = [version_as_json(each) for each in found]
     return JsonAnswer({"ok": True, "workflow": name, "versions": rows})

@@ -1,8 +1,8 @@
 """The journal as evidence: read by another process, then asked when steps ran and what they got.
 
 `python -m stretto.smoke.journal FILE` is that process: it knows nothing but the file, and prints the
-rows of every run as one JSON object. The order of rows is what counts, because a row is written
-before anything follows from it; their times only say how long.
+rows of every run as one JSON object. The order of the rows is the evidence: a row is written before
+anything follows from it. Their times say for how long, and must agree with the order.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ def events_of(rows: Sequence[StoredEvent]) -> list[tuple[int, Event]]:
 
 
 def spans_of(rows: Sequence[StoredEvent]) -> dict[str, StepSpan]:
-    """By step. One that ends before it starts has not ended."""
+    """By step. An end that comes before any start is ignored."""
     found: dict[str, StepSpan] = {}
     for seq, event in events_of(rows):
         if isinstance(event, AttemptStarted):
@@ -143,7 +143,7 @@ def _with_outcome(span: StepSpan, event: Event) -> StepSpan:
 
 
 def prompts_of(rows: Sequence[StoredEvent]) -> dict[str, GivenPrompt]:
-    """By step. The prompt is no part of the journal, but the same rows decide the same prompt."""
+    """By step. The journal does not hold prompts; folding its rows again yields the same ones."""
     events = [event for _, event in events_of(rows)]
     if not events or not isinstance(events[0], RunStarted):
         return {}

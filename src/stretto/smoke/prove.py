@@ -1,4 +1,4 @@
-"""Run the scenes and judge them by their journal. In: a folder of one's own. Out: a Check a promise.
+"""Run the scenes and judge them by their journal. In: an empty folder. Out: one Check per promise.
 
 FOLDER/home/runs.db       the journal, in the real store
 FOLDER/home/workspaces/   copies and changes of isolated writers
@@ -44,7 +44,7 @@ REAL_SECONDS = 600  # a small model on a slow machine
 async def prove(
     folder: Path, runner: Runner | None = None, on_begin: Callable[[str], None] = lambda scene: None
 ) -> list[Check]:
-    """Without a runner a model is played, and more is asked of it."""
+    """Without a runner a Player stands in for the model, and its answers are checked strictly."""
     played = scenes(_OFFLINE_SECONDS if runner is None else REAL_SECONDS)
     for scene in played:
         on_begin(scene.name)

@@ -1,8 +1,8 @@
-"""The scenes of the proof: small recipes, one for each promise, and a model that is played.
+"""The scenes of the proof: small recipes, one for each promise, and a Player in place of a model.
 
 The recipes are structural, with tasks so small that any model can do them. Offline a Player does the
-work: it waits, calls the real tools with their real limits, and answers. Steps that should run side
-by side wait for each other there: run one after the other they would never meet, and fail.
+work: it waits, calls the real tools with their real limits, and answers. It lets steps that should
+run side by side wait for each other: if they ran one after the other, the first would time out.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ _RIVAL_STEPS = "".join(
     write_set: [{written}]
     task: {_write_task(f"notes/{id}.txt", id)}
 """
-    # The globs differ and overlap: the scheduler has to see it.
+    # The globs differ but overlap, which the scheduler has to find out.
     for id, written in zip(RIVALS, ("notes/**", "notes/*.txt"), strict=True)
 )
 _NEIGHBOUR_STEPS = "".join(
@@ -128,13 +128,13 @@ def _bundled_catalog() -> Catalog:
 
 
 MODEL = "played"
-_WORK_SECONDS = 0.06  # long enough that an overlap which must not be would show
+_WORK_SECONDS = 0.06  # long enough for a forbidden overlap to show
 _PATIENCE_SECONDS = 20.0
 
 
 class Player:
     def __init__(self, workspace: Path, word: str) -> None:
-        """`word`: a step can know it only from its prompt."""
+        """`word`: a random word. A step that repeats it was given it, or has read it."""
         self._word = word
         self._toolbox = StandardToolbox(ToolSettings(project=workspace), {})
         readers, neighbours = asyncio.Barrier(len(READERS)), asyncio.Barrier(len(NEIGHBOURS))
@@ -157,7 +157,7 @@ class Player:
         match request.step:
             case "find":
                 return Success(self._word, model=MODEL)
-            case "use":  # it knows the word from its prompt, or not at all
+            case "use":  # it can know the word only from its prompt
                 return Success(request.prompt, model=MODEL)
             case "make":
                 content = f"{self._word}\n"

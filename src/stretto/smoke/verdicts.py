@@ -1,6 +1,7 @@
 """Judge what happened. In: the rows of a journal. Out: Checks. Pure: nothing is run here.
 
-`is_strict` asks also for what the player does and a model need not do: quote, write, read.
+`is_strict`: the answers must also quote what the step was given or found. The Player does that, and
+a model need not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,8 @@ class Check:
 def check_structure(
     name: str, found: Iterable[str], wanted: Sequence[str], good_steps: int
 ) -> Check:
-    """`found`: the codes of the bad recipe's problems. `good_steps`: of the good one; 0: refused."""
+    """`found`: the codes of the bad recipe's problems. `good_steps`: how many steps the good recipe
+    has; 0: it was refused."""
     codes = sorted(set(found))
     evidence: dict[str, Json] = {"problems": list(codes), "good_recipe_steps": good_steps}
     if missed := [code for code in wanted if code not in codes]:
@@ -47,7 +49,7 @@ def check_overlap(name: str, rows: Rows, steps: Sequence[str]) -> Check:
     if trouble := _trouble(found, steps):
         return Check(name, False, trouble, {"steps": list(steps)})
     chosen = [found[step] for step in steps]
-    # The work counts, not the merge after it.
+    # Only the work counts, not the merge after it.
     overlap = min(span.answered_at for span in chosen) - max(span.started_at for span in chosen)
     evidence: dict[str, Json] = {"steps": list(steps), "overlap_ms": _ms(overlap)}
     last_start, first_end = max(s.first_seq for s in chosen), min(s.answered_seq for s in chosen)
@@ -58,7 +60,7 @@ def check_overlap(name: str, rows: Rows, steps: Sequence[str]) -> Check:
 
 
 def check_order(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = True) -> Check:
-    """In the order of the listing, each once the change of the one before it is merged."""
+    """The steps ran in listing order, each only once the change of the one before was merged."""
     found = spans_of(rows)
     if trouble := _trouble(found, steps):
         return Check(name, False, trouble, {"steps": list(steps)})
@@ -71,7 +73,7 @@ def check_order(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = T
             return Check(name, False, f"'{after}' began before '{before}' was done", evidence)
         if not _is_merged(found[before]):
             return Check(name, False, f"the change of '{before}' was not merged", evidence)
-        # The player says which files it found.
+        # The Player's answer names the files that were there before.
         if is_strict and f"{before}.txt" not in found[after].text:
             return Check(name, False, f"'{after}' did not see the file of '{before}'", evidence)
     if order != list(steps):
@@ -103,7 +105,7 @@ def check_handover(name: str, rows: Rows, giver: str, taker: str, is_strict: boo
 def check_merge(
     name: str, rows: Rows, writer: str, reader: str, content: str | None, is_strict: bool = True
 ) -> Check:
-    """`content`: what the file that it wrote holds in the workspace now; None: it is not there."""
+    """`content`: what the file of `writer` holds in the workspace now; None: it is not there."""
     found = spans_of(rows)
     if trouble := _trouble(found, (writer, reader)):
         return Check(name, False, trouble)
@@ -130,7 +132,7 @@ def check_merge(
 
 
 def check_journal(name: str, journals: Mapping[str, Rows], written_by: int, read_by: int) -> Check:
-    """All that the other checks rest on: every run whole, in order, and read by another process."""
+    """What the other checks rest on: every run is whole, in order, and read by another process."""
     evidence: dict[str, Json] = {
         "runs": len(journals),
         "rows": sum(len(rows) for rows in journals.values()),

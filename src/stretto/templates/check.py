@@ -64,8 +64,7 @@ def schema_at(schema: object, path: Sequence[PathPart]) -> object:
 
 
 class _Walk:
-    """One step down a schema, to `part`. A $ref is followed once: a cycle ends, and a schema that
-    doubles at every $ref costs no more than its text."""
+    """One step down a schema, to `part`. In it each $ref is followed once, so that a cycle ends."""
 
     def __init__(self, root: object, part: PathPart) -> None:
         self.root = root
@@ -217,7 +216,7 @@ class Known(Struct, frozen=True):
     item: object = None  # the schema of `item`, where it is known
 
 
-# Of other tools and languages.
+# What other tools and languages write instead.
 _WORDS_FOR_OUTPUT = (
     "result", "results", "value", "response", "text", "content", "answer", "stdout", "data",
     "message", "string", "body",
@@ -447,9 +446,9 @@ def _bare(reference: Reference, known: Known) -> Fault | None:
     if name in (*_WORDS_FOR_OUTPUT, "output") and "candidate" in known.local:
         rest = reference.text[reference.span(0)[1] :]
         return _fault("RCP207", reference, 0, f"unknown name '{name}'", f"write candidate{rest}")
-    # `input.topic` and `step.a.output` are the commonest slips of all.
     if hint := _of_other_tools(reference.path):
         return _fault("RCP207", reference, 0, f"unknown name '{name}'", hint)
+    # `input.topic` and `step.a.output` are the commonest slips of all.
     roots = ("inputs", "steps") if len(reference.path) > 1 else ()
     names = [*sorted(known.local), *known.stored, *known.inputs]
     none = "write inputs.<name> or steps.<id>.output"

@@ -113,7 +113,7 @@ def _compare(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
 
 def _is_in(member: Json, container: Json) -> bool | Undecided:
     if isinstance(container, list):
-        # A list may mix kinds: an element that does not compare is another one, and no more.
+        # A list may mix kinds: an element that does not compare is not equal, not undecided.
         alike = [same(member, each) for each in container if _are_of_a_kind(member, each)]
         return _any(alike)
     if isinstance(container, str) and isinstance(member, str):
@@ -170,7 +170,7 @@ def _value(node: ExpressionNode, scope: Scope) -> Json | Undecided:
 
 
 def _present(node: ExpressionNode, scope: Scope) -> Json | Undecided:
-    """The value where an operator needs one: null is none."""
+    """The value, where an operator needs one: null is undecided."""
     value = _value(node, scope)
     return Undecided(f"{_spell(node)} is null") if value is None else value
 
@@ -236,7 +236,7 @@ def _is_null(node: ExpressionNode, scope: Scope, wanted: bool) -> bool | Undecid
 
 
 def _name_operands(result: _T | Undecided, node: ExpressionNode) -> _T | Undecided:
-    """The reason, told of the very piece that the author wrote."""
+    """Put the piece that the author wrote before the reason."""
     if isinstance(result, Undecided):
         return Undecided(f"{_spell(node)}: {result.reason}")
     return result

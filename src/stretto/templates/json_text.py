@@ -172,7 +172,7 @@ def _parse_at(text: str, start: int) -> tuple[Json | NoJson, int]:
         return NoJson(str(fault)), len(text)
     except RecursionError:
         return NoJson(_TOO_DEEP), len(text)
-    except ValueError:  # Python reads no longer number
+    except ValueError:  # a number with more digits than Python converts
         return NoJson("its JSON holds a number with thousands of digits"), len(text)
     return (NoJson(_TOO_DEEP) if _is_too_deep(value) else value), end
 

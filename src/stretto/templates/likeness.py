@@ -38,7 +38,7 @@ def trimmed(text: str) -> str:
 
 
 def spelled_truth(value: Json) -> bool | None:
-    """The truth value that a text spells, whatever its capitals: it has none of its own."""
+    """The truth value that a text spells, in any capitals; None for what is no text."""
     return _TRUTHS.get(trimmed(value).lower()) if isinstance(value, str) else None
 
 

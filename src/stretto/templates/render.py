@@ -39,7 +39,7 @@ def render(template: Template, scope: Scope) -> Rendered:
     left = list(slots.others)
     for place, id in slots.outputs:
         step = steps.get(id)
-        # As it is kept: a prompt of fifty outputs must not ask fifty times whether one is large.
+        # As it is kept: a prompt may name fifty outputs, and to ask of each if it is large is slow.
         output = None if step is None else step.kept_output
         if type(output) is str:
             pieces[place] = output
@@ -77,7 +77,7 @@ def whole_json(template: Template, scope: Scope) -> Json | Missing:
 
 
 def render_known(template: Template, scope: Scope) -> str:
-    """For dry runs: what cannot be known yet stays as it was written."""
+    """For what is told before a run: what cannot be known yet stays as it was written."""
     return "".join(
         part if isinstance(part, str) else _render_known(part, scope) for part in template.parts
     )

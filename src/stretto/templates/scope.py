@@ -19,7 +19,7 @@ class EndedStep(Protocol):
     def output(self) -> Json: ...
     @property
     def kept_output(self) -> object:
-        """The same, but for a large one, which is then something that is no text and no JSON."""
+        """As it is stored: in place of a large output, something that is neither text nor JSON."""
 
     @property
     def outputs(self) -> Mapping[str, Json] | None: ...
@@ -38,7 +38,7 @@ class EndedStep(Protocol):
 
 
 class StepValue(Struct, frozen=True):
-    """The same, by itself."""
+    """What an ended step left behind, without a run."""
 
     output: Json
     outputs: Mapping[str, Json] | None = None  # by output key; only a parallel step has them
@@ -58,15 +58,14 @@ class Scope(Struct):
     inputs: Mapping[str, Json] = field(default_factory=dict)
     steps: Mapping[str, EndedStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id
-    local: Mapping[str, Json] = field(
-        default_factory=dict
-    )  # item, index, candidate, feedback, iteration
+    # Loop variables: item, index, candidate, feedback, iteration.
+    local: Mapping[str, Json] = field(default_factory=dict)
     run_id: str = ""
 
 
 def resolve(reference: Reference, scope: Scope) -> Json | Missing:
     """Never raises: what is not there is MISSING."""
-    # Ifs and not a match: every reference of every prompt comes by here, and they take a third.
+    # `if` takes a third of the time of `match`, and every reference of every prompt comes here.
     path = reference.path
     head = path[0] if path else None
     if head == "steps":

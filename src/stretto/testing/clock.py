@@ -6,8 +6,9 @@
 The clock brings its own event loop. Where a usual loop would wait for its next timer, this one moves
 the clock to that timer. So time passes only when nothing else can happen, and two drives of one run
 see the same times. All timers of the loop obey the clock: `asyncio.sleep` and `asyncio.timeout`, not
-only `sleep_until`. The loop cannot know that a thread or another process is being waited for, so time
-goes on meanwhile: use a MemoryJournal with this clock.
+only `sleep_until`. While a thread of `run_in_executor` or `asyncio.to_thread` is at work, the clock
+stands still for up to five real seconds. The loop cannot know that any other thread, or another
+process, is being waited for, so time goes on meanwhile: use a MemoryJournal with this clock.
 """
 
 import asyncio
@@ -17,9 +18,10 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 START = 946_684_800.0  # 1 January 2000
-# Past this, floats of the loop's time are too coarse for its timers, and no recipe lasts so long.
+# Not far beyond this, adding a nanosecond no longer changes a float, which the loop's timers need.
+# No recipe lasts so long.
 _LONGEST_SECONDS = 180 * 86_400.0
-# In real time. A thread that is still at work then may hang, and a timeout has to end what waits for it.
+# In real time. A thread that takes longer may hang: time goes on then, so that timeouts can end it.
 _PATIENCE_SECONDS = 5.0
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -28,7 +30,7 @@ _Ts = TypeVarTuple("_Ts")
 class VirtualClock:
     def __init__(self, start: float = START) -> None:
         self._loop_began_at = start
-        self.loop_seconds = 0.0  # small numbers: the loop counts its timers in nanoseconds
+        self.loop_seconds = 0.0  # kept small: the loop compares times to a nanosecond
 
     def now(self) -> float:
         return self._loop_began_at + self.loop_seconds
@@ -82,7 +84,8 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class _Idleness(selectors.DefaultSelector):
-    """A loop asks its selector to wait until its next timer, but for 0 s while anything can run."""
+    """Moves the clock. A loop asks its selector to wait until the next timer, and for 0 s while
+    anything can run: so a wait for longer means that the loop is idle."""
 
     def __init__(self, loop: _Loop) -> None:
         super().__init__()

@@ -115,7 +115,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Never answers; with `said`, begins to and never goes on."""
+    """Never answers; with `said`, begins the answer and never ends it."""
 
     said: Said | None = None
     after_chunks: int = 1
@@ -123,7 +123,7 @@ class Hang:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Closes in the middle; `cleanly` ends the HTTP answer well, but not what it says."""
+    """Closes in the middle. `cleanly`: a stream is a complete HTTP answer, but its text is cut."""
 
     said: Said = Said("an answer that is cut")
     after_chunks: int = 1
@@ -132,14 +132,15 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """JSON that is none: the body, or one chunk of the stream."""
+    """Invalid JSON as the body, or as one event of a stream."""
 
     text: str = '{"choices": [{'
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorInStream:
-    """Status 200, and then an error among the chunks, as routers send it."""
+    """Status 200, and then an error among the events of the stream, as routers send it. Without a
+    stream the error is the body."""
 
     message: str = "the provider failed"
     code: int = 502
@@ -149,7 +150,7 @@ class ErrorInStream:
 
 @dataclass(frozen=True, slots=True)
 class WrongType:
-    """Status 200 and something else: the page of a proxy."""
+    """Status 200 and something that is no JSON, such as the login page of a proxy."""
 
     content_type: str = "text/html"
     text: str = "<html><body>Sign in to the network</body></html>"

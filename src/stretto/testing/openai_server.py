@@ -73,7 +73,7 @@ class OpenAIServer:
         self._server.close()
         talks = dict(self._talks)
         for talk, writer in talks.items():
-            # Here and not there: one that has not begun is cancelled before it could close.
+            # Aborted here: a task that has not begun is cancelled before its `finally` could close.
             writer.transport.abort()
             talk.cancel()
         await asyncio.gather(*talks, return_exceptions=True)

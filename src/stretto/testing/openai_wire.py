@@ -1,7 +1,7 @@
 """Give an answer over one connection, as OpenAI's chat completions write it.
 
-First what is sent: a JSON body, or server-sent events. Then how: whole, slowly, cut, broken, or never,
-as the script wants it.
+The first half makes what is sent: a JSON body, or server-sent events. The second half sends it as
+the script says: whole, slowly, cut, broken, or never.
 """
 
 import asyncio
@@ -211,7 +211,7 @@ async def _say(said: Said, asked: Asked, connection: ServedConnection) -> bool:
 
 
 async def _begin(said: Said, most: int | None, asked: Asked, connection: ServedConnection) -> None:
-    """The first chunks of a stream, all of them for None; or half of a body."""
+    """The first `most` events of a stream, all for None; otherwise three quarters of the answer."""
     await connection.wait(said.delay_seconds)
     if not asked.is_stream:
         body = http_wire.whole(200, completion(said, asked), JSON)

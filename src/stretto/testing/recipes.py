@@ -4,7 +4,7 @@
     assert report.status == "complete"
 
 Nothing touches the disk, the network or the real time: the journal is in memory, the model
-scripted and the clock virtual. A recipe that waits for a person comes back as it waits.
+scripted and the clock virtual. A run that waits for a person is reported as waiting.
 """
 
 from collections.abc import Iterable, Mapping
@@ -70,7 +70,7 @@ def _read_script(script: Script | str | Path | Mapping[str, object]) -> Script:
 
 
 def _check_folders(agents: Iterable[Path]) -> tuple[Path, ...]:
-    """Functions are no files: a dict of them, as `Stretto` takes it, would be read as its names."""
+    """`Stretto` takes a dict of functions as agents. Here its keys would be taken for folders."""
     if isinstance(agents, str | Path | Mapping):
         hint = "functions: stretto.run(recipe, agents=…, store='memory', model='scripted:FILE')"
         raise InvalidUsage("agents must be a list of folders with agent files", hint=hint)

@@ -19,13 +19,14 @@ _LONG = 10_000
 _LONGEST_KEPT = 100_000  # letters of a text whose outcome is kept
 _MOST_KEPT = 64  # such texts
 _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
-# A longer secret is found by its pieces: whoever waits for all of it would wait too long.
+# A longer secret is looked for in pieces: a stream would hold back too much text until all of
+# it has come.
 _LONGEST_PIECE = 96
 _MOST_PIECES = 64
 _MOST_ENCODED_PIECES = 4
 _SHORTEST_HALF = 12
 
-_MARKS = ("%", "\\", "&")  # with one of these every escape begins
+_MARKS = ("%", "\\", "&")  # every escape but the `+` for a blank begins with one of these
 _RUNS = re.compile(r"[A-Za-z0-9]+")
 _SHORTEST_RUN = 3
 _LONGEST_FORM = 12  # characters of one escaped byte or letter
@@ -44,9 +45,9 @@ def _may_hold_escapes(text: str) -> bool:
 
 
 class _EscapedSecret:
-    """A secret as encoders write it. One for URLs, JSON, HTML or a shell leaves letters and digits alone,
-    and what it does to the others depends on the program: `%2F` or `%2f`, `\\u0026`, `\\/` or `/`. So
-    each other character may stand in any of these forms."""
+    """A secret as encoders write it. An encoder for URLs, JSON, HTML or a shell leaves letters and
+    digits alone, and what it does to the others depends on the program: `%2F` or `%2f`, `\\u0026`,
+    `\\/` or `/`. So each other character may stand in any of these forms."""
 
     def __init__(self, value: str, name: str) -> None:
         self.name = name
@@ -138,7 +139,7 @@ class Redactor:
         return tuple(dict.fromkeys(found))
 
     def named_in_plan(self, text: str) -> tuple[str, ...]:
-        """The same of a text that is looked through for each run of a saved recipe."""
+        """The same, remembered: a saved recipe's text is looked through for each of its runs."""
         return self.named(text) if len(text) > _LONGEST_KEPT else self._named_in_kept(text)
 
     def _needles_for(self, text: str) -> list[str]:
@@ -202,7 +203,7 @@ class Redactor:
             self._escaped.append(escaped)
 
     def _look_for_form(self, form: str, name: str) -> None:
-        """By its halves as well, since one of them is whole wherever a line breaks."""
+        """By its halves, since one of them is whole wherever a line breaks."""
         half = len(form) // 2
         if half < _SHORTEST_HALF:
             self._look_for(form, name)

@@ -145,7 +145,7 @@ def _looks_random(name: str, value: str) -> bool:
     has_all = any(map(str.isupper, value)) and any(map(str.islower, value))
     if not has_all or not any(map(str.isdigit, value)) or _is_path(value):
         return False
-    # Dots and blanks make names of it: a host, a version, a module.
+    # More than two dots make it a name: a host, a version, a module.
     return value.count(".") <= 2 and _bits(value) >= _RANDOM_BITS and _is_jumbled(value)
 
 

@@ -44,7 +44,7 @@ def visible_line(text: str) -> str:
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """Any run of blanks and line breaks is one blank. `most` is in characters; 0: all of it."""
+    """Any run of blanks and line breaks is one blank. `most`: characters that are kept; 0: all."""
     line = " ".join(visible(text).split())
     if not most or len(line) <= most:
         return line

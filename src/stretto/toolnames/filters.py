@@ -4,8 +4,10 @@
 accepted before the run can be used during it. A filter that cannot be used is a fault and never
 ignored: its author wrote it to forbid something.
 
-A shell command is split into its simple commands, each a list of words. Only words, quotes and the operators between commands are read. Anything that expands, redirects or
-groups is NotPlain, because it could run or write something that no filter has checked.
+A shell command is split into its simple commands, each a list of words. Only words, quotes and the
+operators between commands are read. Variables, substitutions, most braces, redirections (except
+`2>&1`) and groups are NotPlain, because they could run or write what no filter has checked.
+Patterns such as `*` are kept as they are written.
 """
 
 import re
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = re.compile(r"&&|\|\||[;|&\n]")
 _STDERR_TOO = re.compile(r"2>&1(?=[\s;|&]|\Z)")
-# `HEAD@{1}` and `{}` are words. Other braces can expand to several words, also to options.
+# `HEAD@{1}` and `{}` are words. Other braces can expand to several words, and those may be options.
 _PLAIN_BRACES = re.compile(r"\{(?:(?!\.\.)[\w.+:/-])*\}")
 _QUOTED_ESCAPES = frozenset('"\\$`\n')
 _WHY = {
@@ -81,7 +83,7 @@ class _Reader:
             elif letter == "#" and self._word is None:
                 self._at = (self._text + "\n").index("\n", self._at)
             elif self._text.startswith("\\\n", self._at):
-                self._at += 2  # a line that goes on: between words it begins none
+                self._at += 2  # a continued line: the word, if one has begun, goes on
             else:
                 self._add(self._read_piece(letter))
         self._end_word()
@@ -173,7 +175,7 @@ ToolFilter: TypeAlias = "CommandFilter | DomainFilter | Glob"
 
 class ListedTool(Struct, frozen=True):
     name: str
-    filters: tuple[ToolFilter, ...] = ()  # what any of them allows; none: all that the tool can do
+    filters: tuple[ToolFilter, ...] = ()  # one has to allow a call; (): every call is allowed
     fault: ToolFault | None = None  # a filter that cannot be used
 
 
@@ -196,8 +198,8 @@ def tool_fault(written: str, known: Set[str] = KNOWN_TOOLS) -> ToolFault | None:
 
 
 def read_listed(written: Iterable[str]) -> tuple[ListedTool, ...]:
-    """Each name once. A tool that is listed with and without a filter has none. What delegates is
-    left out, whatever the list says: delegation is one level deep."""
+    """Each name once. A tool that is listed both with a filter and without one has no filter. Tools
+    that delegate are left out, whatever the list says: delegation is one level deep."""
     found: dict[str, ListedTool] = {}
     for each in map(_read_tool, written):
         before = found.get(each.name)

@@ -28,7 +28,7 @@ MOST_BODY_BYTES = 1_000_000
 WINDOW_SECONDS = 300.0  # by which the sender's clock may differ
 MOST_FILES = 10_000
 NOT_TEXT = "not-text-"  # begins the version of a file whose name is no UTF-8
-MOST_AT_ONCE = 100  # that fire after one look; the rest after the next
+MOST_AT_ONCE = 100  # files that fire after one look at the folder; the rest wait for the next
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -37,14 +37,14 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def check_delivery(secret: str, timestamp: str, signed: str, body: bytes, now: float) -> str:
-    """What makes this delivery this one. Raises PermissionDenied.
+    """The key of a delivery, equal where it is sent again: its signature. Raises PermissionDenied.
 
     A sender that cannot sign gets one and the same error, whichever header is wrong."""
     refused = PermissionDenied(
         "the signature is not valid",
         hint="sign 'TIMESTAMP.BODY' with the hook's secret, and send it within five minutes",
     )
-    # Compared in any case, and with bytes: a header may hold letters that are no ASCII.
+    # Compared whatever the timestamp is; as bytes, since a header may hold letters beyond ASCII.
     expected = signature(secret, timestamp, body)
     is_signed = hmac.compare_digest(expected.encode(), signed.strip().encode("utf-8", "replace"))
     is_number = timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 12
@@ -151,8 +151,9 @@ def as_text(name: str) -> str:
 
 @dataclass(slots=True)
 class FolderWatch:
-    """What the looks so far have shown. `since`: by which clock; it must not be one that is set."""
+    """Files that may still be changing. Times are of a clock that nobody sets."""
 
+    # By name: the version, and since when it has been seen.
     unsettled: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def settled(
@@ -175,7 +176,7 @@ class FolderWatch:
 
 
 def check_folder(trigger: Trigger, project: Path) -> Path:
-    """The folder, whole. Raises InvalidUsage."""
+    """The absolute path of the folder. Raises InvalidUsage."""
     folder = (project / trigger.folder).resolve()
     if not folder.is_dir():
         raise InvalidUsage(f"there is no folder {folder}", hint="make it first")

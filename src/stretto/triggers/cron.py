@@ -2,9 +2,9 @@
 
 Five fields, as people write them for the clock on their wall. Where that clock is set (DST):
 
-- a time that the clock skips fires when the clock has moved on, once, whatever else it skipped;
+- times that the clock skips fire once, all together, at the moment when the clock moves on;
 - a time that the clock shows twice fires the first time only, unless the schedule fires in every hour:
-  then every hour that passes is one of them.
+  then it fires both times.
 """
 
 import re
@@ -24,7 +24,7 @@ OVERLAP = ("skip", "queue", "cancel-previous", "allow")
 GRACE_SECONDS = 60.0  # after which a fire counts as missed
 MOST_MADE_UP = 24  # missed fires that `all` makes up for
 MOST_RECORDED = 10_000  # fires of one absence that are recorded one by one
-_ABSENCES = (7, 56, 448, 366_000)  # days that are looked at, until there are enough fires
+_ABSENCES = (7, 56, 448, 366_000)  # days to look back, in turn, until there are enough fires
 _LONGEST_EXPRESSION = 200
 _SHORT = {
     "@hourly": "0 * * * *",
@@ -35,7 +35,7 @@ _SHORT = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-# By more than this no clock was set back since 1970.
+# No clock is set back by more than this: since 2000 the most was 3 hours, in Antarctica/Casey.
 _LARGEST_STEP_BACK = timedelta(hours=4)
 
 
@@ -64,7 +64,7 @@ def next_fires(schedule: CronSchedule, after: float) -> Iterator[float]:
     for wall in _wall_times(schedule.cron, start):
         for at in _moments(wall, zone, is_hourly):
             heappush(waiting, at)
-        # What comes later on the wall may come earlier in time by one step back at the most.
+        # A later wall time may be an earlier moment, by one step back of the clock at the most.
         safe = _moments(wall, zone, False)[0] - _LARGEST_STEP_BACK.total_seconds()
         while waiting and waiting[0] <= safe:
             if (at := heappop(waiting)) > last:
@@ -89,7 +89,7 @@ def _moments(wall: datetime, zone: ZoneInfo, is_hourly: bool) -> tuple[float, ..
 
 def _after_gap(wall: datetime, zone: ZoneInfo) -> float:
     """The moment at which the clock moves on over `wall`, which it never shows."""
-    # By the offset before the gap it lies after the gap, by the offset after it before.
+    # Read with the offset from before the gap, `wall` is a moment after it; with the other, before.
     late, early = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
     before = datetime.fromtimestamp(early, UTC).astimezone(zone).utcoffset()
     while late - early > 0.5:
@@ -299,8 +299,8 @@ def due(schedule: CronSchedule, missed: str, since: float, now: float) -> DueFir
 
 
 def _newest(schedule: CronSchedule, since: float, now: float) -> tuple[list[float], float]:
-    """The newest fires of an absence, and from where on they were looked for: of a year without a
-    server, nobody wants every minute."""
+    """The newest fires between two moments, at most MOST_RECORDED, and from which moment on these
+    are all that there are."""
     for days in _ABSENCES:
         start = max(since, now - days * 86_400)
         found = list(takewhile(lambda at: at <= now, next_fires(schedule, start)))

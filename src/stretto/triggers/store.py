@@ -24,7 +24,7 @@ from stretto.vocabulary.json_value import Json
 _FILE = "triggers.db"
 _IF_DAMAGED = "move it away: schedules, webhooks and watched folders are lost, runs are not"
 _KEPT = 20_000  # fires of one trigger that are kept
-# In which all are kept: a delivery may be repeated for as long as its time counts.
+# Younger fires are all kept: a delivery may be sent again for as long as its timestamp is accepted.
 _REFUSED_SECONDS = 3 * WINDOW_SECONDS
 _COLUMNS = (
     "name", "kind", "workflow", "inputs", "cron", "zone", "missed", "overlap", "folder", "pattern",
@@ -162,7 +162,7 @@ class TriggerStore:
             self.db.execute(sql, (self._project, name))
 
     def set_paused(self, name: str, is_paused: bool, now: float) -> None:
-        """What would have fired in a pause is not made up for."""
+        """A schedule makes up for nothing after a pause. Files that arrived during it fire then."""
         with transaction(self.db, "the triggers"):
             sql = "UPDATE triggers SET is_paused = ?, decided_until = ? WHERE project = ? AND name = ?"
             self.db.execute(sql, (is_paused, now, self._project, name))
@@ -195,8 +195,8 @@ class TriggerStore:
         seen: Mapping[str, str],
         gone: Sequence[str],
     ) -> None:
-        """What one look at a watched folder has found. Nothing of it, where the trigger watches
-        another folder or other files since."""
+        """Record what one look at a watched folder has found; nothing, if the trigger watches
+        another folder or other files by now."""
         with transaction(self.db, "the triggers"):
             sql = "SELECT folder, pattern, input FROM triggers WHERE project = ? AND name = ?"
             now = self.db.execute(sql, (self._project, trigger.name)).fetchone()

@@ -1,7 +1,7 @@
 """Does a text say anything? In: an answer, or what a command printed. Out: whether it is empty, or as good as.
 
-What is blank was never said: white space, what a terminal or a reader does not see, a model's thoughts without
-an answer, the tokens of its own protocol. What says nothing is there, and may even be meant: `null`, `---`.
+Blank: white space, characters that nobody sees, a model's thoughts without an answer, the tokens of
+its own protocol. A text that is not blank and still says nothing (`null`, `---`) may be meant so.
 """
 
 import json
@@ -20,7 +20,7 @@ _THOUGHTS = re.compile(
       | (?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)""",
     re.DOTALL | re.VERBOSE | re.IGNORECASE,
 )
-# Where the server has swallowed the mark with which the thoughts began, they end with theirs.
+# A server may drop the mark that opens the thoughts: what ends with the closing one has no answer.
 _THOUGHTS_END = re.compile(
     # Not where somebody writes about it: write `</think>`, say </think>.
     r"(?<![ `'\"(])(?:</(?:(?:seed:)?think|thinking|thoughts?|reasoning)>|\[/THINK\]|◁/think▷)\Z|assistantfinal\Z",
@@ -39,7 +39,7 @@ _LABEL = re.compile(r"\W*(?:assistant|(?:final )?answer|response|output|result)\
 _LONGEST_LABEL = 40
 _EMPTY_FENCE = re.compile(r"\A\s*(?:```|~~~)\w*\s*(?:(?:```|~~~)\s*)?\Z")
 _EMPTY_QUOTES = frozenset({'""', "''", "``", "“”", "„“", "«»"})
-# They have a width, or a category of letters or symbols, and show nothing.
+# Letters and symbols by their category, which show nothing.
 _UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 _NO_ANSWERS = frozenset({"null", "undefined", "nil", "nan", "[object object]"})
 _EMPTY_ELEMENT = re.compile(r"<([\w:-]{1,60})(?:\s[^<>]{0,500})?(?:/>|>\s*</\1>)")

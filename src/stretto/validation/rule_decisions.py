@@ -116,7 +116,7 @@ def _missing(rule: r.FieldRule, place: _Place) -> RuleDecision:
     is_possible = not kinds or any(_fits(kinds[0], each) for each in _values(value))
     # A list may be what the rule calls by that name; a text may say it under a heading.
     may_be = isinstance(value, list) or (not place.path and not isinstance(value, dict))
-    # "high: fire" may name what the rule asks of an element.
+    # A text such as "high: fire" may hold what the rule asks for.
     may_be = may_be or (isinstance(value, str) and not value.strip().isalnum())
     is_otherwise = may_be and not name.is_exact
     if (is_vague and is_possible) or is_otherwise or _is_hinted(value, name):
@@ -144,17 +144,8 @@ def _each_meets(rule: r.EachRule, place: _Place) -> RuleDecision:
 _ADJECTIVES = ("ful", "ous", "ive", "able", "ible", "less", "ish", "al", "ic", "ly", "ed", "ing")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
-_ASKING = (
-    "is",
-    "are",
-    "was",
-    "has",
-    "have",
-    "can",
-    "should",
-    "did",
-    "does",
-)  # before a boolean's name
+# Words that may stand before a boolean's name.
+_ASKING = ("is", "are", "was", "has", "have", "can", "should", "did", "does")
 _PLURALS = (("s", ""), ("es", ""), ("es", "is"), ("ies", "y"))
 _IRREGULAR = {"people": "person", "children": "child", "criteria": "criterion"}
 

@@ -90,8 +90,8 @@ _KINDS: dict[str, JsonKind] = {
 # "a phone number" is a compound: only a sure name comes before these kinds.
 _COMPOUNDING = {"number", "string", "object"}
 NUMBER_WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}  # fmt: skip
-# Nouns that may stand before a noun without adding a claim. A pain point is one thing; a credible
-# source is a source and an opinion, which code does not have.
+# Nouns that may stand before a noun without adding a claim. A pain point is one thing; whether a
+# source is credible is a question that code cannot answer.
 _NOUN_MODIFIERS = """
     action business case data follow-up key next pain price pricing product research risk sales
     search security selling success talking task team test use user work

@@ -107,8 +107,9 @@ _FAILED = re.compile(
     )[^\S\n]*\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-# What a shell says of a part of a script: of a program that is not there, or that was killed. And what others
-# say who gave up: they crashed, or the sandbox let them write nothing. Caches are missed by nobody.
+# What a shell prints where a part of a script did not run: its program is not there, or was killed.
+# And what programs print that gave up: a crash, or a read-only file system. A cache that cannot be
+# written does not matter.
 _NOT_RUN = re.compile(
     r"""^(?:
       (?:/\S{1,200}/)?(?:ba|da|z)?sh:\ ?(?:-c:\ )?(?:line\ )?\d+:\ (?!\ *warning:) .*
@@ -145,8 +146,8 @@ def why_failed(output: str) -> str:
 
 
 def why_not_run(output: str) -> str:
-    """Empty unless a shell says that a part of its script did not run, as a program that is not there, or a
-    program that it gave up."""
+    """Empty unless a shell says that a part of its script did not run, or a program says that it
+    gave up."""
     output = _ends_of(output)
     if found := _NOT_RUN.search(output):
         return _line(found)

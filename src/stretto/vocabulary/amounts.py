@@ -15,11 +15,11 @@ LONGEST_SECONDS = 366 * 86400.0
 
 
 def parse_duration(written: str | int | float) -> float | None:
-    """Seconds, or None when this is no duration. Zero and negative ones are none."""
+    """Seconds; None for what is no duration, such as zero or a negative number."""
     if isinstance(written, bool):
         return None
     if not isinstance(written, str) and not 0 < written <= LONGEST_SECONDS:
-        return None  # before it becomes a float, which not every int can
+        return None  # checked before `float`, which raises for a huge int
     seconds = _seconds(written.strip()) if isinstance(written, str) else float(written)
     if seconds is None or not 0 < seconds <= LONGEST_SECONDS:
         return None
@@ -82,7 +82,7 @@ def format_duration(seconds: float) -> str:
 
 
 def iso(at: float | None) -> str | None:
-    """None as well where a damaged row holds what is no date."""
+    """In UTC. None for None, and for a number that is no date, as a damaged row may hold."""
     try:
         if at is None:
             return None

@@ -1,7 +1,8 @@
 """JSON values: what inputs, outputs and the journal hold; and large ones, by reference.
 
 The outputs of thousands of steps do not fit into memory together, and few of them are looked at
-again. So a state holds where a large one lies, and reads it for a prompt or a report that shows it.
+again. So the state of a run holds only where a large one is kept, and it is read when a prompt or
+a report shows it.
 
 Dataclasses, not structs: shell completion loads this module, and no msgspec.
 """
@@ -17,12 +18,13 @@ else:
     Json = Any  # msgspec knows no recursive types
 
 
-DEEPEST = 100  # levels of a value from outside: what walks through one calls itself for each level
+DEEPEST = 100  # levels of a value from outside: code that walks through it recurses once a level
 LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
 
 
 def read_json(text: str | bytes) -> Json:
-    """Raises ValueError, also for NaN and Infinity, which Python reads and JSON does not have."""
+    """Raises ValueError, also for the words NaN and Infinity, which Python reads and JSON does not
+    have. A number that no float can hold, such as 1e999, still becomes infinity."""
     found: Json = json.loads(text, parse_constant=_refuse)
     return found
 
@@ -32,7 +34,7 @@ def _refuse(constant: str) -> Json:
 
 
 def is_deeper(value: object, most: int = DEEPEST) -> bool:
-    """Whether lists and objects in it are nested more than so many levels deep."""
+    """Whether the lists and objects of a value are nested more than `most` levels deep."""
     level: list[Any] = [value]
     for _ in range(most + 1):
         level = [each for each in level if isinstance(each, dict | list | tuple)]
@@ -46,7 +48,7 @@ def is_deeper(value: object, most: int = DEEPEST) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    digest: str  # of its JSON: equal values lie there once
+    digest: str  # of its JSON: a store keeps equal values once
     size: int  # bytes of its JSON
     read: Callable[[str], Json]
 

@@ -4,8 +4,9 @@ A `FileEntry` is a file or a link at some moment. Its bytes are kept in a folder
 small ones one behind the other in one file, because a thousand files would cost a thousand fsyncs;
 large ones in a file of their own, so that a file system with reflinks need not copy them.
 
-The room's own records survive a power cut: all of a record is there, or the one before it. They lie in folders that only the engine writes. A record that cannot be read is a damaged disk, or
-the work of another version of Stretto: that is an error, never a guess.
+The room's own records survive a power cut: all of a record is there, or the one before it. They lie
+in folders that only the engine writes. A record that cannot be read is a damaged disk, or the work
+of another version of Stretto: that is an error, never a guess.
 """
 
 import ctypes
@@ -34,7 +35,7 @@ FEW = 8
 
 
 def write_durably(file: Path, content: bytes) -> None:
-    """Written beside it, synced, renamed, and the folder synced: the rename is the moment."""
+    """Write beside the file, sync, rename, sync the folder: a crash leaves the old or the new."""
     temporary = file.with_name(f"{file.name}.new")
     with temporary.open("wb") as opened:
         opened.write(content)
@@ -53,7 +54,7 @@ def sync(path: Path) -> None:
 
 
 def sync_file_system(fd: int) -> bool:
-    """All of the one that the fd is on. False where that cannot be asked for, or failed."""
+    """The whole file system that the fd is on. False where that is not possible, or failed."""
     return sys.platform == "linux" and bool(_libc().syncfs(ctypes.c_int(fd)) == 0)
 
 

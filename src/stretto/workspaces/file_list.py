@@ -147,7 +147,7 @@ class Selection:
 
     tracked: frozenset[str] = frozenset()  # paths that no rule leaves out
     asked: tuple[Glob, ...] = ()  # paths that are wanted although ignored
-    apart: frozenset[str] = frozenset()  # folders that are never entered: our own home
+    apart: frozenset[str] = frozenset()  # folders never entered: our own home, carried ones
     made: tuple[Glob, ...] | None = None  # of a writer's copy: its write-set
 
     def names(self, root: str) -> bool:
@@ -208,7 +208,7 @@ class _Lister:
     rooted: RootedDir
     selection: Selection
     measure: SizeMeter
-    made: SizeMeter  # of what is ignored
+    made: SizeMeter  # of the ignored files that a writer made
     outer: Sequence[tuple[str, IgnoreRules]]
     files: list[FoundPath] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -440,5 +440,5 @@ def find_left_out(workspace: Path, apart: Iterable[str], limits: WorkspaceLimits
 
 
 def _says_where(glob: Glob) -> bool:
-    """Not so `**/*`, the set of a step that says nothing."""
+    """False for `**/*`, the set of a step that names no files."""
     return any(segment not in (ANY, EVERY_NAME) for pattern in glob.patterns for segment in pattern)

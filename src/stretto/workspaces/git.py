@@ -4,10 +4,10 @@ A repository's own config can name programs (fsmonitor, filters, hooks, includes
 read: git works with a git directory of ours that holds our config, a copy of the index, and a
 pointer to the repository's objects. Nothing is ever written to the repository.
 
-Rules of `.gitignore` files are read here. The last rule that matches decides; a rule of a deeper folder comes after those above it. Names are
-compared as they are written, also where the file system ignores case. Matching takes at most the
-length of the pattern times the length of the name: a regular expression would take years for
-`*a*a*a*a*b`, and a `.gitignore` may come from a stranger.
+Rules of `.gitignore` files are read here. The last rule that matches decides; a rule of a deeper
+folder comes after those above it. Names are compared as they are written, also where the file
+system ignores case. Matching takes at most the length of the pattern times the length of the name:
+a regular expression would take years for `*a*a*a*a*b`, and a `.gitignore` may come from a stranger.
 """
 
 import os
@@ -229,7 +229,8 @@ def matches_run(
 ) -> bool:
     """Whether the items cover the subject one by one, None standing for any number of them.
 
-    Only the last None is ever tried again: what an earlier one could take more of, it can take.
+    Only the last None is ever tried again: whatever more an earlier one could cover, the last one
+    can cover as well.
     """
     at, i = 0, 0
     retry_at, retry_i = -1, 0
@@ -290,9 +291,7 @@ class IgnoreRule:
     number: int
     is_negated: bool
     is_for_folders: bool
-    names: tuple[
-        _NameTest | None, ...
-    ]  # None is `**`; a single one is matched against the last name
+    names: tuple[_NameTest | None, ...]  # None is `**`
 
     def covers(self, names: Sequence[str]) -> bool:
         return matches_run(self.names, names, lambda test, name: test(name))

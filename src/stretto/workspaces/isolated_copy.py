@@ -167,9 +167,10 @@ def empty_trash(trash: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Whatever a writer did to the modes of what is in it, and however deep it dug: its paths may be
-    longer than the system takes, and more than Python could descend. So folders are moved up to the
-    top, each by one rename, before they are emptied. Another process may do the same beside us."""
+    """Remove a folder, whatever a writer did to the modes of what is in it, and however deep it
+    dug. Its paths may be longer than the system takes, and deeper than Python could descend. So
+    folders are moved up to the top, each by one rename, before they are emptied. Another process
+    may do the same beside us."""
     if folder.is_symlink():  # what it leads to is not ours
         folder.unlink(missing_ok=True)
         return
@@ -188,7 +189,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def _empty(path: str, top: Path) -> list[str]:
-    """The folders that were in it; at the top they stay where they are."""
+    """Returns the folders that were in it, moved to the top; those of the top itself stay."""
     is_top = path == os.fspath(top)
     moved = []
     with suppress(FileNotFoundError):

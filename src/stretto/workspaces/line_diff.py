@@ -141,7 +141,7 @@ def _walk_back(
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest part of pairs, sorted by their first, whose second rises as well."""
-    tops, piles = list[int](), list[int]()  # the last second of each pile, and its pair
+    tops, piles = list[int](), list[int]()  # the last second of each pile, and where its pair is
     before = list[int]()
     for at, (_, j) in enumerate(pairs):
         pile = bisect_left(tops, j)

@@ -7,7 +7,8 @@ raised, because a workspace may come from a stranger.
 Two spellings of one file fold alike, and what a pattern matches, folded, its folded form matches.
 So two patterns may name one file only if their folded forms overlap.
 
-Links give files other names, and `aliases_of_sets` finds those of the files that globs name: `link/*.py` names the files of `src/*.py` where `link` leads to `src`. Every link that a glob runs
+Links give files other names, and `aliases_of_sets` finds those of the files that globs name:
+`link/*.py` names the files of `src/*.py` where `link` leads to `src`. Every link that a glob runs
 through, or covers, is followed, and what is left of the glob behind the link is written again from
 where the link leads to, until nothing new is found. So each file is claimed by its own path, and two
 sets that name one file overlap. Where case does not count, the folded spellings are added as well.
@@ -38,7 +39,7 @@ _MOST_PROBED = 64
 
 
 def ignores_case(folder: Path) -> bool:
-    """Whether a name there may be spelt in another case. An empty folder is judged by its own."""
+    """Whether a name there may be spelt in another case. An empty folder is tried by its own name."""
     probed = _probe_names(folder)
     return _probe_itself(folder) if probed is None else probed
 
@@ -182,7 +183,7 @@ class Links:
             raise TooManyLinks
 
     def _find(self, folder: PathNames, name: str) -> WorkspaceLink | bool:
-        # Only where each name has one spelling can it be asked for without looking at all.
+        # Only a name with one spelling can be looked up without listing the folder.
         if self._is_case_ignored or not name.isascii():
             inside = self.inside(folder)
             return inside.links.get(name, name in inside.folders)
@@ -265,7 +266,7 @@ def aliases_of_sets(
     *,
     is_case_ignored: bool | None = None,  # None: as the file system has it
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The aliases of each set of globs. The workspace is looked at once, and not for no set."""
+    """The aliases of each set of globs. The workspace is looked at once for all of them."""
     wanted = list(sets)
     if not wanted:
         return {}
@@ -385,7 +386,7 @@ class _Search:
                 raise TooManyLinks
         # A known pattern is walked on its own account, unless that walk skips this folder.
         if not is_known or any(map(is_skipped, to)):
-            # From the top, like a pattern of the author: its names may be spelt differently on disk.
+            # From the top, like a pattern of the author: its names may be spelt otherwise on disk.
             self._visit((), whole)
 
     def _visit(self, folder: PathNames, rest: Pattern) -> None:

@@ -30,9 +30,7 @@ class MergePlan:
     workspace: Path
     puts: tuple[Put, ...]  # by path
     texts: dict[str, bytes]  # merged ones, by digest; other bytes are in the artifact
-    left: tuple[
-        SkippedPath, ...
-    ] = ()  # what stays as the workspace has it, though the step made another
+    left: tuple[SkippedPath, ...] = ()  # what stays as the workspace has it
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -124,7 +122,7 @@ class _Planner:
     def _clear_the_way(self, changes: ChangeSet) -> None:
         """Nothing of the workspace's own is removed to make room for a put."""
         change_at = {path: change for change in changes.changes for path in change.touched}
-        # Again after each that stays: a file that is not removed after all may be in the way.
+        # Anew after each change that is dropped: a file that now stays may be in the way of others.
         while obstructed := [
             (put, why) for put in self.puts.values() if (why := self._obstacle(put))
         ]:
@@ -303,7 +301,7 @@ class _Planner:
         return path in self.puts and self.puts[path].after is None
 
     def _files_in(self, path: str) -> Iterator[str]:
-        """None, unless it is a folder."""
+        """The files below a folder; nothing where it is no folder."""
         waiting = [path] if self._kind(path) == "folder" else []
         while waiting:
             for each in self.rooted.list_folder(waiting.pop()):
@@ -314,7 +312,7 @@ class _Planner:
 
 
 class _Clashing(Exception):
-    """Says why."""
+    """Why a change cannot be merged, as a sentence whose subject is its path."""
 
 
 class _BothChanged(_Clashing):

@@ -205,7 +205,7 @@ def touched_stage(rooted: RootedDir, name: str) -> Iterator[MergeStage | None]:
 def remove_stage(rooted: RootedDir, name: str, at: Checkpoint = no_checkpoint) -> None:
     """Remove whatever of the stage there is."""
     with rooted.folder() as root_fd:
-        # `old` first: it is empty when a merge was undone, and without it nothing is touched.
+        # `old` first: once it is gone, a rollback that is begun again changes nothing.
         for part in ("old", "new"):
             with ExitStack() as held, suppress(FileNotFoundError):
                 fd = held.enter_context(_open_folder(name, root_fd))

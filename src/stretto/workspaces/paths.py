@@ -93,9 +93,8 @@ def quote_path(path: str) -> str:
 
 
 PathKind: TypeAlias = Literal["file", "folder", "link", "other"]
-PathNames: TypeAlias = tuple[
-    str, ...
-]  # a path below a workspace, name by name; () is the workspace
+# A path below a workspace, name by name; () is the workspace.
+PathNames: TypeAlias = tuple[str, ...]
 
 # Without waiting for a writer of a pipe, and without following a link.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -167,7 +166,7 @@ def join_path(folder: str, name: str) -> str:
 
 def split_path(path: str) -> tuple[str, str]:
     folder, _, name = path.rpartition("/")
-    # Only the target of a link ends so. It is a folder, and `..` must not be used as a name in it.
+    # The workspace itself, or a folder that a link leads to: `..` must not be taken for its name.
     return (path, ".") if name in ("", ".", "..") else (folder, name)
 
 

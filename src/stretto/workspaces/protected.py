@@ -3,9 +3,10 @@
 A repository's config can name programs, and git runs them for whoever stands in it and asks
 anything. Git needs no `.git` for that: a folder with `HEAD`, `objects` and `refs` is one by itself.
 
-A file that holds keys is known by its name. It is never read by a tool, and is empty for a command, unless the read-set names it: not
-by `**/*`, which everybody has, but by a glob that says what it is, such as `.env`, `certs/*.pem` or
-`.ssh/config`. What a package manager has put in place is published and holds no secrets.
+A file that holds keys is known by its name. It is never read by a tool, and is empty for a command,
+unless the read-set names it: not by `**/*`, which everybody has, but by a glob that says what it
+is, such as `.env`, `certs/*.pem` or `.ssh/config`. What a package manager has put in place is
+published and holds no secrets.
 
 A second name of such a file, a hard link, is kept from tools and commands as well, as long as a name
 that says what it is lies in the same workspace.
@@ -136,7 +137,7 @@ _IS_HARMLESS = re.compile("|".join(map(translate, _HARMLESS)))
 
 
 def is_secret(names: Sequence[str]) -> bool:
-    """Whether a path, name by name, is such a file, or lies in such a folder."""
+    """Whether a path, name by name, is a file that holds keys, or lies in a folder of keys."""
     folded = [_original(name.casefold()) for name in names]
     if not folded or INSTALLED.intersection(folded):
         return False
@@ -159,6 +160,7 @@ class LinkedSecrets:
     """Files of keys by their inodes, which are the same under every name.
 
     The workspace is searched when the first file with several names is asked about, and only then.
+    The search ends after `_MOST_SEARCHED` names: second names of files beyond it are not known.
     """
 
     def __init__(self, workspace: Path, named: Sequence[Glob] = ()) -> None:
@@ -167,7 +169,7 @@ class LinkedSecrets:
         self._named = named
 
     def cover(self, path: str, status: os.stat_result) -> bool:
-        """Whether the file at a path that does not say so is one of them."""
+        """Whether it is a second name of a file of keys; the path itself does not say so."""
         if status.st_nlink < 2 or is_secret(path.split("/")):
             return False
         return (status.st_dev, status.st_ino) in self._inodes

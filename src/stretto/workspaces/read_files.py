@@ -2,8 +2,9 @@
 
     folder, read-set ─ReadFileFinder.find→ ReadFiles ─note_read→ read.json ─is_read_alike→ yes | no
 
-Left out: folders that tools make (`node_modules`, `.venv`, …) and the recipe itself, unless a set names
-them. A file that a set names through a link counts by its own path. Of a repository the branch and the commit that are checked out count. There is a limit, beyond which nothing is compared.
+Left out: folders that tools make (`node_modules`, `.venv`, …) and the recipe itself, unless a set
+names them. A file that a set names through a link counts by its own path. Of a repository the
+branch and the commit that are checked out count. Past a limit nothing is compared.
 """
 
 import json
@@ -42,8 +43,8 @@ TOO_MUCH = (
 _HEAD = ".git/HEAD"  # stands for the branch and the commit that are checked out
 
 _TICK_NS = 2_000_000_000  # longer than any file system's; some count whole seconds
-# Which file it is, as another one may take its place with its times; its size and mode; and the times
-# of the last change of content and of the file itself: nobody can set the last one.
+# The times of the last change of the file itself (ctime, which nobody can set) and of its content,
+# its size and mode, and which file it is: another one may take its place with the same times.
 _Stamp: TypeAlias = tuple[int, ...]
 
 

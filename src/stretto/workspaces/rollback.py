@@ -1,7 +1,8 @@
 """Roll back a merge that did not end: the workspace is as it was before it.
 
 A rollback works from what it finds, so it may be begun again at any point: the names in the stage
-tell the state of every put. A file that another process or a person changed since is left as it is, and named.
+tell the state of every put. A file that another process or a person changed since is left as it is,
+and named.
 """
 
 import os
@@ -73,7 +74,7 @@ def hold_off_merges(workspace: Path, home: Path) -> Iterator[None]:
 def recover_locked(
     workspace: Path, home: Path, at: Checkpoint = no_checkpoint
 ) -> tuple[Recovered, ...]:
-    """The same, for a caller that holds the lock."""
+    """As `recover_merges`, for a caller that holds the lock."""
     log = MergeLog(merges_folder(home, workspace))
     recovered = list[Recovered]()
     committed, pending = list(log.unfinished("committed")), list(log.unfinished("pending"))
@@ -108,7 +109,7 @@ def roll_back(
 
 
 def _keep_old(intent: Intent, stage: MergeStage, kept: Path) -> None:
-    """Move old files whose place somebody else has taken out of the workspace, to be found there."""
+    """Copy the old files whose place somebody else has taken to `kept`, before the stage goes."""
     for number, put in enumerate(intent.puts):
         old = stage.old(number)
         if old.status() is None:
@@ -127,7 +128,7 @@ def _keep_old(intent: Intent, stage: MergeStage, kept: Path) -> None:
 
 
 def sync_touched(intent: Intent, rooted: RootedDir) -> None:
-    """Make durable what stands in every folder that the merge changes."""
+    """Make the entries of every folder durable that the merge changes."""
     paths = [*(put.path for put in intent.puts), *(path for path, _ in intent.removed)]
     folders = sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")})
     if len(folders) > FEW:

@@ -1,7 +1,8 @@
 """Detect changes in a shared workspace: those that no step declared, and those that a step left.
 
-A snapshot costs one `lstat` a file, follows no link and reads no file. A file that was changed and
-changed back within one tick of the file system's clock, to the same size, is not seen.
+A snapshot costs one `lstat` a file, follows no link and reads no file. So a change that keeps a
+file's size, mode and inode is not seen if its time of modification stays too: because it came
+within one tick of the file system's clock, or because the time was set back.
 """
 
 import os

@@ -156,7 +156,7 @@ class _Writer:
                 with _detect_moves(put), self.rooted.place(put.path, follow=False) as target:
                     rename_at(target, self.stage.old(number))
                 self.at("removed")
-                # Verified after the move: from then on no other process can change it.
+                # Verified after the move: from then on no other process opens it by its path.
                 self._verify(number, put)
 
     def change_folders(self) -> None:
@@ -206,7 +206,7 @@ class _Writer:
 
 @contextmanager
 def _detect_moves(put: Put) -> Iterator[None]:
-    """A file that came, went, or became a folder since the plan is no fault of the system."""
+    """Raise WorkspaceMoved where a file came, went, or became a folder since the plan."""
     try:
         yield
     except PathRefused as refused:

@@ -86,7 +86,7 @@ async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> ModelSe
 
 
 async def ollama_fault(model: str, environ: Mapping[str, str]) -> NameFault | None:
-    """Why Ollama cannot answer as this model. One that is slow to say is given the benefit."""
+    """Why Ollama cannot answer as this model. None as well where it is too slow to tell."""
     try:
         endpoint = endpoint_of(BY_NAME["ollama"], environ)
         target = endpoint.target("models").replace("/v1/models", "/api/tags")

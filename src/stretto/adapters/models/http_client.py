@@ -33,7 +33,7 @@ logging.getLogger("httpcore2.http11").setLevel(logging.INFO)
 
 
 class HttpConnection(asyncio.Protocol, httpcore2.AsyncNetworkStream):
-    """One connection. Who reads from it is one task at a time."""
+    """One connection. Only one task at a time may read from it."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None

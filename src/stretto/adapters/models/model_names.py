@@ -2,7 +2,7 @@
 
 `openai:gpt-4o` says all. Bare names are understood where there is no doubt: `gpt-4o`,
 `claude-sonnet-5`, and `sonnet`, `opus`, `haiku`, `inherit` as .claude/agents files write them.
-It reads only the environment that it is given, and imports no provider.
+Only the environment that is passed in is read, and no provider is imported.
 """
 
 from collections.abc import Mapping
@@ -132,7 +132,7 @@ def check_provider(provider: Provider, environ: Mapping[str, str]) -> NameFault 
 
 
 def has_key(provider: Provider, environ: Mapping[str, str]) -> bool:
-    """Or needs none: a server of one's own often has no key."""
+    """Whether there is a key or none is needed: a server of one's own often has no key."""
     if not provider.keys or provider.is_free or base_url_set(provider, environ):
         return True
     return key_of(provider, environ) is not None
@@ -145,7 +145,7 @@ def key_of(provider: Provider, environ: Mapping[str, str]) -> str | None:
 
 
 def base_url_set(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    """What the environment says, as it is written there."""
+    """The base URL that the environment names, as it is written there; None: it names none."""
     return next((environ[name] for name in provider.url_variables if environ.get(name)), None)
 
 

@@ -216,7 +216,7 @@ class EventLines:
         self._is_error = False
 
     def end(self) -> Iterator[bytes]:
-        """What lacks its last blank line."""
+        """The last event, if the blank line after it is missing."""
         yield from self.feed(b"\n\n")
 
     @property

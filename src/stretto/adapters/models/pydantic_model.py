@@ -1,4 +1,4 @@
-"""Any pydantic-ai model as one of ours: for providers that do not speak chat completions.
+"""Any pydantic-ai model as one of ours: for the providers that have no `base_url` in our table.
 
 Importing this module imports pydantic-ai, which takes a second.
 """
@@ -74,7 +74,7 @@ class PydanticAIModel:
         self._model = model
         client: Any = getattr(model, "client", None)
         if isinstance(getattr(client, "max_retries", None), int):
-            # Requests are sent again by us, who tell it and know how long the step may take.
+            # We send requests again ourselves: we journal each retry and know the step's timeout.
             client.max_retries = 0
         self._opening = asyncio.Lock()
         self._is_open = False

@@ -40,7 +40,7 @@ class Acknowledged:
     """The note of this process. It never raises: without it, the journal is as good as before."""
 
     def __init__(self, journal: Path, earlier: Sequence[Path] = ()) -> None:
-        """`earlier`: notes that the journal was held against when it was opened."""
+        """`earlier`: notes that the journal was compared with when it was opened."""
         self._journal = journal
         self._earlier = earlier
         self._file = journal.with_name(

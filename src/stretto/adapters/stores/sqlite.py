@@ -305,7 +305,8 @@ def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
 
 
 def _news(db: sqlite3.Connection, after: int | None) -> RunNews:
-    """By the row ids of events, which grow with each event until the file is compacted."""
+    """By the row ids of events, which grow with each event. The last ones are
+    given again once `forget` has removed their rows, or the file was compacted."""
     (last,) = db.execute("SELECT coalesce(max(rowid), 0) FROM events").fetchone()
     if after is None or after == last:
         return RunNews(last, ())

@@ -72,7 +72,7 @@ _LOCK_SECONDS = 10.0  # how long to wait for another process that writes
 
 
 _DAMAGED = "the file is damaged: keep a copy of it and of what lies beside it, then move it away"
-# By SQLite's own codes: only a disk that is full is called full.
+# By SQLite's primary result codes. Every other error of SQLite is told as JournalFull.
 _HINTS = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
@@ -129,7 +129,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def take_in_wal(db: sqlite3.Connection) -> bool:
-    """Whether all of the WAL is in the database itself now, and synced. Waits for nobody: False where others read what is old."""
+    """Copy the WAL into the database itself, without waiting for anybody. Whether all of it is
+    there now, and synced: False while another connection reads an older state."""
     try:
         is_busy, pages, taken = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error:  # a full disk, say
@@ -138,8 +139,8 @@ def take_in_wal(db: sqlite3.Connection) -> bool:
 
 
 def lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
-    """The time that leases are counted by: since the boot, so that nobody can set it, and from when
-    the boot was, as the first process of it took it to be. So all processes agree."""
+    """The clock that leases are counted by: the seconds since the boot, which nobody can set, on
+    top of the time of the boot as the first process after it noted it. So all processes agree."""
     if not (name := boot_name()):
         return SystemClock().now
     known = "SELECT began_at FROM boots WHERE name = ?"

@@ -142,7 +142,7 @@ class Ledger:
         return run.fence
 
     def _lease_known(self, run_id: RunId, owner: str, now: float, seconds: float) -> _Held:
-        """Of a run that somebody has leased before, and perhaps begun."""
+        """Lease a run that others may have leased. Raises RefusedToOverwrite if it has begun."""
         begun = "SELECT 1 FROM runs WHERE run_id = ? AND (started_at IS NOT NULL OR status = ?)"
         if self._db.execute(begun, (run_id, REMOVED)).fetchone() is not None:
             raise RefusedToOverwrite(f"there is a run {run_id} already")

@@ -52,7 +52,7 @@ MOST_FEEDBACK = 30_000  # characters that a loop hands back
 # The kernel takes no longer text in one variable (128 KiB with its name), nor more in all.
 MOST_VARIABLE_BYTES = 128 * 1024 - 1
 MOST_ENVIRONMENT_BYTES = 1024 * 1024
-_MOST_WHY = 200  # characters of the line that says so
+_MOST_WHY = 200  # characters of a printed line that a warning quotes
 MODEL = "command"  # who answered, as reports say it
 # A command is stopped so much before its timeout: what it had printed then comes into the journal.
 _LEAST_MARGIN_SECONDS, _MOST_MARGIN_SECONDS = 0.1, 1.0

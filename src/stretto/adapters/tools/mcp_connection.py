@@ -1,4 +1,4 @@
-"""A connection to one MCP server, shared by all attempts of this process.
+"""A connection to one MCP server, shared by all attempts of a toolbox.
 
 The server is started when it is first needed, and again when it has died. A task of its own holds the
 connection open, because the task that opens a connection must close it, and attempts come and go.

@@ -55,7 +55,7 @@ class McpTool:
 
 
 class McpServers:
-    """All servers of this process, by name."""
+    """The MCP servers of one toolbox, by name."""
 
     def __init__(
         self,

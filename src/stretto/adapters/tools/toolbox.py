@@ -53,7 +53,7 @@ class ToolSettings:
 
 
 class StandardToolbox:
-    """One for a process. MCP servers are shared between its attempts, until `close`."""
+    """One for each run that is driven here. Its attempts share the MCP servers, until `close`."""
 
     def __init__(
         self,

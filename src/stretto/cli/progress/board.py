@@ -1,7 +1,8 @@
 """What the live view knows of a run. In: events and the state after them. Out: a View that fits.
 
-Not thread-safe: whoever notes on one thread and looks on another holds a lock. Noting an event
-costs what it changed and a look at the steps that wait next; looking costs the lines it fills.
+Not thread-safe: a caller that notes events in one thread and asks for views in another holds a
+lock. Noting an event costs what it changed and a look at the steps that wait next; a view costs the
+lines that it fills.
 """
 
 from collections import Counter, OrderedDict
@@ -60,7 +61,7 @@ class Board:
         self._changes = ChangedSteps()
         self._tallies = Tallies()
         self._rows: dict[StepId, Row] = {}  # of every step that no longer just waits
-        # Not a dict: its first keys go first, and a dict walks over the holes they leave.
+        # Not a dict: its first keys are removed first, and a dict still iterates over their slots.
         self._waiting = OrderedDict.fromkeys(step.id for step in plan.steps)
         self._next: list[Row] = []  # the first that wait
         self._seen: object = None
@@ -74,7 +75,7 @@ class Board:
         for step in self._changes.after(event, state):
             self._place(row_of(state, step, self._tallies.count(step, part)))
         self._head = _head(self._head, state)
-        # All events of a batch are told with the state after the last: one look is enough.
+        # Every event of a batch comes with the state after the last one: one look is enough.
         places = (
             len(state.values),
             len(state.running),
@@ -87,8 +88,9 @@ class Board:
             self._look_ahead(state, most_waiting)
 
     def view(self, lines: int, is_last: bool = False, chosen: StepId | None = None) -> View:
-        """As many rows as there are lines, two of them kept for the counts of what has none. Then
-        what is at work comes first. The chosen step always has a row, once it has begun.
+        """As many rows as there are lines. Where not all steps fit, two lines are kept for the
+        counts of the others, and the steps at work come first. The chosen step always has a row,
+        once it has begun.
 
         The last view of more steps than there are lines is short: it stays on the screen, and what
         is said below it must not be pushed away.
@@ -140,7 +142,7 @@ class Board:
         if row.stage != "waiting":
             self._rows[row.id] = row
         elif was:
-            del self._rows[row.id]  # a person allowed it, and it waits for a place
+            del self._rows[row.id]  # a person allowed it, and it waits for a slot
         if row.stage == stage_before:
             return
         self._counts[stage_before] -= 1

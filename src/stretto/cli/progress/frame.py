@@ -28,7 +28,7 @@ _HEADER_LINES = 2
 _FOOTER_LINES = 1
 _SHORTEST = 6  # a window with fewer lines has none to spare for a footer
 _NARROW, _WIDE = 60, 90
-_FEWEST_WORDS = 12  # columns; fewer of them say nothing
+_FEWEST_WORDS = 12  # columns; in fewer, an answer's words cannot be read
 _STYLES: Mapping[StepWord, str] = {
     "awaiting approval": "bold magenta",
     "overdue": "bold magenta",
@@ -132,7 +132,7 @@ class Frame:
 
     def _footer(self, view: View, keys: list[str]) -> Line:
         asking, stop = _hints(view, self._is_watching, is_short=bool(keys))
-        # What is missed least comes last: it is what a narrow window leaves out.
+        # The least important hint comes last: a narrow window leaves it out.
         hint = _fitting([*([asking] if asking else []), *keys, stop], self._width)
         return ((fit(hint, self._width), "dim"),)
 
@@ -235,7 +235,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _fitting(pieces: list[str], width: int) -> str:
-    """As many of the pieces as fit; the last are missed least."""
+    """As many of the pieces as fit; the last are left out first."""
     while len(pieces) > 1 and columns(" · ".join(pieces)) > width:
         pieces = pieces[:-1]
     return " · ".join(pieces)
@@ -252,6 +252,6 @@ def _hints(view: View, is_watching: bool, is_short: bool) -> tuple[str, str]:
 
 
 def _mark(line: Line) -> Line:
-    """A sign besides the colour: not everybody sees that."""
+    """Mark the chosen row, by a sign besides the colour: not everybody sees colours."""
     (sign, style), (name, _), *rest = line
     return ((f"{sign[:-1]}›", style), (name, "reverse"), *rest)

@@ -85,7 +85,7 @@ class Keyboard:
             os.write(self._wake_in, b"x")
 
     def wait(self, seconds: float) -> list[str]:
-        """The keys of the next `seconds`; none, or the first of them, end the wait."""
+        """The keys that are pressed within so many seconds. Returns as soon as there are any."""
         self._take()
         heard = [self._wake_out, *([self._number] if self._before is not None else [])]
         try:
@@ -110,7 +110,7 @@ class Keyboard:
         return False
 
     def _take(self) -> None:
-        """Also after a shell has set its own ways in between."""
+        """Make the terminal give keys at once, also after a shell has reset it meanwhile."""
         with self._lock, suppress(OSError, termios.error):
             if self._is_closed or not self._is_ours():
                 return
@@ -140,7 +140,7 @@ class Keyboard:
 
 
 def read_keys(typed: str) -> Iterator[str]:
-    """The names of those that mean something."""
+    """The names of the keys that mean something."""
     while typed:
         length = next((n for n in (4, 3, 1) if typed[:n] in _NAMES and len(typed) >= n), 0)
         if length == 1 and typed[0] == _ESCAPE and len(typed) > 1:
@@ -172,7 +172,7 @@ class Focus:
         self.at_work, self.in_sight = at_work, in_sight
 
     def hold(self, lines: int, room: int) -> int:
-        """How far up the person has scrolled, of a stream with so many lines."""
+        """How many lines the person has scrolled up, within a stream of so many lines."""
         self.room = room
         self.above = max(0, min(self.above, lines - room))
         return self.above

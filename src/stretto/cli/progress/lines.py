@@ -151,7 +151,7 @@ class Lines:
     def __init__(self, plan: Plan, say: Callable[[str], None] = _say_beside) -> None:
         self._write = say
         self._changes = ChangedSteps()
-        self._told: dict[StepId, StepWord] = {}  # that a step waits is no news
+        self._told: dict[StepId, StepWord] = {}  # a step that is missing was waiting
         self._width = max((len(step.id) for step in plan.steps), default=0)
         self._encoding = sys.stderr.encoding or "ascii"
         self._signs = signs_for(self._encoding)
@@ -195,7 +195,7 @@ class Lines:
         if stage != told and not (stage in _RETRYING and told in _RETRYING):
             self._say(self._line(step, stage))
         if stage != told and step.ended_at is not None:
-            # Of its tool calls each had a line when it ended.
+            # Not its tool calls that failed: each has had a line of its own.
             for text in islice(step.warnings, _MOST_WARNINGS):
                 self._say(f"  {step.id}: warning: {one_line(text)}")
 

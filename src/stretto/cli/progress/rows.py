@@ -126,7 +126,7 @@ def retries_of(count: int) -> str:
 
 
 def reused_of(step: StepState) -> str:
-    """How many of its answers are those of an earlier run: nobody was asked for them."""
+    """How many of its answers come from an earlier run, so that no model was asked for them."""
     parts = step.parts.values()
     count = sum(bool(part.attempts and part.attempts[-1].reused_from) for part in parts)
     if count == len(parts):
@@ -145,7 +145,7 @@ def _tally(part: PartState) -> Tally:
 
 
 def _retries(attempts: list[AttemptState]) -> int:
-    # A fallback is another agent, and what a crash cut short had not failed.
+    # An attempt by a fallback is no retry, nor is the one after a crash.
     return sum(
         was.failure is not None and was.outcome != "in_doubt" and was.agent == now.agent
         for was, now in pairwise(attempts)
@@ -242,13 +242,13 @@ def _summary(step: StepState, tally: Tally) -> str:
 
 
 def _held_up(step: StepState) -> str:
-    """By a provider that failed for a moment."""
+    """Why the step is held up, if a provider failed for a moment."""
     held = step.held_up
     return one_line(held.says) if held is not None and held.attempt.stage == "running" else ""
 
 
 def _last_error(step: StepState) -> str:
-    """Of a step with one part at a time; a map's or a fan's errors would say whose only with names."""
+    """Only of a step with one part at a time: others would have to name the part as well."""
     last = next(reversed(step.parts.values()), None)
     if (
         last is None

@@ -13,9 +13,9 @@ from stretto.text.visible import encodable, visible_line
 
 class Screen(Live):
     def __init__(self, console: Console) -> None:
-        # Whoever shows lines says when: rich's own thread would write the same ones again.
+        # Lines are drawn only by `show`: rich's own thread would write the same ones again.
         super().__init__(Group(), console=console, auto_refresh=False, vertical_overflow="crop")
-        self._columns: list[int] = []  # how wide the lines were that are on the screen
+        self._columns: list[int] = []  # how wide the lines on the screen are
         self._next_columns: list[int] = []
 
     def show(self, lines: list[Line]) -> None:

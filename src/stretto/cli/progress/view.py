@@ -56,10 +56,10 @@ class LiveView:
         self._takes_keys = takes_keys
         self._keyboard: Keyboard | None = None
         self._id_columns = max((len(step.id) for step in plan.steps), default=0)
-        self._lock = Lock()  # of the board, and held only while rows are noted or picked
+        self._lock = Lock()  # of the board, the streams and the focus; not held while drawing
         self._height = self._console.height
         self._latest = 0.0
-        self._word = ""  # how the run stands, should nobody drive it from here on
+        self._word = ""  # the status of the run if nobody drives it from here on; "": no event yet
         self._drawn: tuple[int, list[Line]] | None = None
         self._screen: Screen | None = None
         self._is_stopped = False  # by Ctrl-Z
@@ -103,9 +103,9 @@ class LiveView:
             if self._keyboard is not None:
                 self._keyboard.close()
             self._ticks.join()
-            # Whoever drove the run has let it go.
+            # The process that drove the run drives it no longer.
             left = INTERRUPTED if self._word == INTERRUPTED else ""
-            # Who stops watching a run does not stop it.
+            # To stop watching a run does not stop the run.
             stopped = "" if self._is_watching and kind else _stop_word(kind) or left
             self._draw(stopped, is_last=True)
         finally:
@@ -120,7 +120,7 @@ class LiveView:
             self._height = height
             focus = self._focus
             view = self._board.view(room_for(height), is_last, focus.chosen)
-            # What no event tells of a run that was cut off is in no summary of it either.
+            # At rest, the time is that of the last event, as in the summary of the run.
             is_at_rest = stopped or (is_last and self._word == "waiting")
             now = self._latest if is_at_rest else max(self._latest, self._now())
             focus.seen(self._board.at_work(), [r.id for r in view.rows if r.started_at is not None])
@@ -157,9 +157,9 @@ class LiveView:
         self._is_stopped = False
 
     def _draw(self, stopped: str = "", is_last: bool = False) -> None:
-        # Of a run that had ended before anything of it was heard, nothing is left standing.
+        # If no event has come, nothing is left on the screen.
         lines = [] if is_last and not self._word else self.frame(stopped, is_last)
-        # A line that is written again flickers, and over a slow connection it costs.
+        # Writing the same lines again would flicker, and be slow over a slow connection.
         drawn = (self._console.width, lines)
         if self._screen is not None and drawn != self._drawn:
             self._drawn = drawn

@@ -26,7 +26,7 @@ def check_agents(draft: Draft) -> None:
     for drafted in draft.steps:
         _check_named(draft, drafted.step.work, drafted.step.at, drafted.id)
         for use in drafted.uses:
-            # Those of an `agents:` that could not be read are not known.
+            # Where `agents:` itself could not be read, any agent may be one of it.
             if draft.agent(use.agent) is None and not draft.has_told((*draft.recipe.at, "agents")):
                 draft.problem_at(
                     "RCP108",
@@ -143,8 +143,8 @@ def check_tools(draft: Draft) -> None:
             fault = tool_fault(tool, draft.catalog.tools)
             _report_tool(draft, (*agent.at, "tools"), position, tool, fault)
         for position, tool in enumerate(agent.disallowed_tools):
-            # Forbidding a tool that the agent does not have is harmless, unless the name is misspelt. A filter is not read
-            # here: whatever it says, the whole tool is forbidden.
+            # Forbidding a tool that the agent does not have is harmless; a misspelt name is not.
+            # A filter is not read here: whatever it says, the whole tool is forbidden.
             if not is_delegating(tool_name(tool)):
                 fault = tool_fault(tool_name(tool), draft.catalog.tools)
                 _report_tool(draft, (*agent.at, "disallowed_tools"), position, tool, fault)
@@ -207,7 +207,7 @@ def _branch_listener(branch: Branch, step: _Listener, key: str) -> _Listener:
 
 def _has_prompt(draft: Draft, id: AgentId | None) -> bool:
     agent = draft.agent(id) if id else None
-    # A registered agent is its own file's business.
+    # What a registered agent is told stands in its own file.
     return agent is None or not agent.is_local or bool(agent.prompt.strip())
 
 

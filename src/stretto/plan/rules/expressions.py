@@ -1,7 +1,7 @@
 """Expressions that can never be decided, or never be true, whatever the run brings.
 
 Each operand is held against every value, or every kind of value, that it can have; the evaluator
-itself says what becomes of them. What is not known is never told.
+itself says what becomes of them. An operand of which nothing is known gives no warning.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -77,7 +77,7 @@ def warn_untold(draft: Draft, edges: Edges) -> None:
         # What a writer did is in the files, and a command may be there for its exit code.
         is_carried = any(each.posture == "writer" for each in (drafted, *befores))
         if draft.has_warning_below(drafted.step.at, "RCP907"):
-            continue  # it is meant to be told, by marks that mean nothing here
+            continue  # it names a step, but not in a way that is read here
         if is_carried or not all(each.uses for each in befores):
             continue
         before = befores[-1].id

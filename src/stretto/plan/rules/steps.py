@@ -70,7 +70,7 @@ def check_limits(draft: Draft) -> None:
 
 
 def warn_empty(draft: Draft) -> None:
-    """`gate:` with nothing behind it holds nothing back, which its author may not expect."""
+    """`gate:` or `when:` with nothing behind it holds nothing back, against what one may expect."""
     for step in draft.recipe.steps:
         for key, is_given in (("when", step.when is not None), ("gate", step.is_gated)):
             at = (*step.at, key)

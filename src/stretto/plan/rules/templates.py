@@ -80,8 +80,8 @@ def check_early(draft: Draft) -> None:
                 draft.problem_inside(site.at, site.parsed.text, fault)
 
 
-# By the names that a text may use, the references that were found good before: the steps of a layer
-# name the same ones.
+# References that were found good before, by the names that may be used where they stand: the steps
+# of a layer refer to the same ones.
 _GoodReferences: TypeAlias = dict[tuple[object, ...], set[str]]
 
 
@@ -459,7 +459,7 @@ _BARE_PATH = re.compile(r"(steps|inputs)\.([\w-]+)(?:\.[\w-]+|\[[0-9]+\])*")
 
 
 def _warn_no_braces(draft: Draft) -> set[str]:
-    """`input: steps.a.output` is a text of three words. Out: the inputs so named."""
+    """`input: steps.a.output` is text, and no reference. Out: the inputs so named."""
     steps, stored = {drafted.step.id for drafted in draft.steps}, stored_names(draft)
     inputs = {str(each.name) for each in draft.recipe.inputs}
     meant: set[str] = set()

@@ -22,8 +22,8 @@ PLAIN_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        # Python compares its cached code with a file by size and second. An agent's edit may keep both, and
-        # the tests after it would then judge the code before it.
+        # Python compares its cached code with a file by size and second. An agent's edit may keep
+        # both, and the tests after it would then judge the code before it.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 )
@@ -53,7 +53,7 @@ class Confinement:
     protected: Protected = NOTHING_PROTECTED  # stays as it is, whatever `writes` says
     hidden: tuple[str, ...] = ()  # from the workspace on: neither read nor written
     named_secrets: tuple[Glob, ...] = ()  # files that hold keys and may be read all the same
-    # All that the command inherits; HOME, TMPDIR and PWD are set for it.
+    # All that the command inherits; a sandbox also sets HOME, TMPDIR and PWD.
     environment: Mapping[str, str] = field(default_factory=lambda: PLAIN_ENVIRONMENT)
     stdin: str = ""
     keeps_errors: bool = False  # stderr is kept apart from stdout

@@ -57,7 +57,7 @@ def main() -> int:
         except BaseException as error:
             os.write(2, f"landlock: {error}\n".encode())
         os._exit(SETUP_FAILED)
-    # Its namespace ends with it, and only then does this return.
+    # All processes of the child's namespace have ended by the time waitpid returns.
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code

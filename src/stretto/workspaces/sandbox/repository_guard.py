@@ -166,7 +166,7 @@ class TopGuard:
         self._fd = self._close(self._fd)
 
     def _is_still(self, fd: int) -> bool:
-        """Whether it is the one that is there: it may have been removed before we held it."""
+        """Whether it is the `.git` that is there now: it may have been removed before the lock."""
         with suppress(OSError):
             there = os.stat(".git", dir_fd=self._workspace_fd, follow_symlinks=False)
             return os.path.samestat(there, os.fstat(fd))
@@ -226,7 +226,7 @@ def disarm(
         for names in new:
             _rename(workspace_fd, names if names and is_git(names[-1]) else (*names, HEAD))
         found += new
-    # What was inside one came to light by our own renaming.
+    # Not those inside another one: they are found, and renamed, only because we renamed that one.
     return tuple(it for it in dict.fromkeys(found) if not any(_SUFFIX in name for name in it))
 
 
@@ -246,7 +246,7 @@ def look_for_repositories(workspace: Path) -> Survey:
 
 
 def disarm_new(workspace: Path, before: Survey, home: Path) -> tuple[str, ...]:
-    """The same in the whole workspace, for a writer that no sandbox confined."""
+    """`disarm` the whole workspace, after a writer that no sandbox confined."""
     root, own = workspace.resolve(), home.resolve()
     apart = [own.relative_to(root).parts] if own.is_relative_to(root) else []
     with _open_workspace(workspace) as fd:

@@ -5,7 +5,8 @@ nothing in the copy moves, the changes that the write-set covers are collected i
 What is found in the copy was made by a stranger: links are copied as links, never followed, and only
 plain files, links and directories are taken.
 
-How a write-set becomes something that can be mounted is decided here as well. A mount is a whole directory or a whole file; a glob may be neither. So:
+How a write-set becomes something that can be mounted is decided here as well. A mount is a whole
+directory or a whole file; a glob may be neither. So:
 
 - A directory that is covered whole (`src/**`, `src/**/*`, `src`, and `**` for the workspace itself)
   and exists is mounted writable, as it is: changes are there at once. Nothing is copied.
@@ -186,7 +187,7 @@ class InodeStamp:
 
 @dataclass(slots=True)
 class StagedCopy:
-    """Filled once, by `fill`."""
+    """Filled once, by `fill_copy`."""
 
     layout: WriteLayout
     root: Path  # outside the workspace, and ours alone

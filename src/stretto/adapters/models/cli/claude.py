@@ -79,7 +79,8 @@ def _launch(order: LaunchRequest) -> CliLaunch:
 
 
 def _schema(request: AttemptRequest) -> str:
-    """As a word of the command line; "" when it is none that it takes. The prompt has it too."""
+    """The schema as a word of the command line; "" where claude would not take it. The prompt holds
+    it as well."""
     if request.schema is None or request.schema.get("type") != "object":
         return ""
     text = json.dumps(request.schema)
@@ -109,7 +110,7 @@ def _read_system(event: dict[str, Json]) -> Iterator[AgentEvent]:
         yield ModelNamed(model)
     is_retry = text_at(event, "subtype") == "api_retry" and count_at(event, "attempt") > 1
     if is_retry and text_at(event, "error") == "authentication_failed":
-        # It would try ten times, for minutes.
+        # claude would try ten times, for minutes.
         yield AgentFailed(failure("claude", "the key was not accepted", _LOGIN, 401), is_last=True)
 
 
@@ -152,7 +153,8 @@ def _read_result(event: dict[str, Json]) -> Iterator[AgentEvent]:
 
 
 def _usage(event: dict[str, Json]) -> Usage:
-    # By model: the sum without them leaves out the small model that helps, and a last cut turn.
+    # The sum over `modelUsage`: the field `usage` leaves out the small model that helps, and a last
+    # turn that was cut off.
     models = list(object_at(event, "modelUsage").values())
     calls_in = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     tokens_in = sum(count_at(each, name) for each in models for name in calls_in)

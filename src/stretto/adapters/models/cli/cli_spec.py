@@ -115,7 +115,7 @@ def guard_prompt(prompt: str) -> str:
 
 
 def dropped_tools(order: LaunchRequest, gives: Mapping[str, object]) -> tuple[str, ...]:
-    """AgentEvent of tools that were listed and cannot be given."""
+    """A warning that names the tools that were listed and cannot be given."""
     asked = {tool_name(written) for written in order.request.tools}
     lost = sorted(asked - (order.tools & gives.keys()))
     return (f"it works without {', '.join(lost)}",) if lost else ()

@@ -69,7 +69,7 @@ def known_cli(name: str) -> Cli:
 
 
 def cli_fault(model_name: str, path: str | None = None, writable: Writable = NOWHERE) -> str | None:
-    """Why this model cannot be asked here, or None. For before a run."""
+    """Why this model cannot be asked here, or None. Called before a run."""
     asked = read_name(model_name)
     match asked:
         case str():

@@ -74,7 +74,7 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class UsageTotal:
-    """The CLI's own total, which replaces what was counted until then."""
+    """The CLI's own total. Where it is more than was counted until then, the rest is added."""
 
     usage: Usage
 
@@ -201,7 +201,8 @@ class TranscriptRecorder:
 
     @property
     def text(self) -> str:
-        """The answer: what the agent said last, or all of it if it ended with a call."""
+        """The answer: the one that the agent calls final, else what it said after its last call,
+        else all that it had said before."""
         if self._answer is not None and self._answer.strip():
             return self._answer
         last = "".join(self._said)

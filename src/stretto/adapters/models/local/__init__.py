@@ -1,1 +1,1 @@
-"""Models that run on this machine: their weights, a llama.cpp process, a pydantic-ai Model."""
+"""Models that run on this machine: their weights, a llama.cpp process, a Model of the port."""

@@ -6,7 +6,7 @@ then depend on who else is asking.
 
     → {"weights", "context", "threads", "token_threads"}        ← {"ready"} or {"broken"}
     → {"id", "ask": body}      ← {"id", "busy"}…  {"id", "said"}…  {"id", "ended"} or {"id", "refused"}
-    → {"id", "stop"}           ← {"id", "ended"}
+    → {"id", "stop"}           ← {"id", "ended"}; nothing for a request that has not begun
 """
 
 import json

@@ -5,7 +5,7 @@ lock, and because a process that has ended gives its memory back. It talks throu
 port to guard, and it ends when we do, however we end.
 
 All attempts that ask for the same weights share one process and wait in one line. Threads carry what
-it says, so any event loop may ask and none is ever blocked.
+it says, so that any event loop may ask.
 """
 
 import asyncio

@@ -161,7 +161,7 @@ def _hold_lock(folder: Path, weights: Weights) -> Iterator[None]:
 def _lock(lock: int, weights: Weights) -> None:
     try:
         import fcntl
-    except ImportError:  # Windows keeps others from an open file by itself
+    except ImportError:  # Windows: the bytes of two pulls may mix there, and fail the check
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
