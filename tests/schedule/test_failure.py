@@ -340,3 +340,21 @@ steps:
     failed = drive(recipe, {"a": Fail()})
     assert [start.request.agent for start in failed.starts] == ["worker"] * 2 + ["stand-in"] * 3
     assert failed.ended == [RunStatus.FAILED]
+
+
+def test_a_gated_step_whose_prompt_is_too_long_fails_and_the_run_goes_on() -> None:
+    thrice = "{{steps.a.output}}" * 3
+    run = Driven(
+        plan_of(f"""
+name: t
+steps:
+  - {{id: a, subagent: worker, prompt: go}}
+  - {{id: b, subagent: worker, gate: human, prompt: "{thrice}"}}
+  - {{id: c, subagent: worker, prompt: go, depends_on: [b]}}
+"""),
+        {"a": "x" * 4_000_000},
+    ).start()
+    run.run()
+    assert run.statuses() == {"a": "succeeded", "b": "failed", "c": "succeeded"}
+    assert "cannot be made" in (run.state.steps[StepId("b")].error or "")
+    assert run.status == "partial"

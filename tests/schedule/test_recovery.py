@@ -205,3 +205,18 @@ def test_how_many_crashes_are_too_many_is_the_users_to_say() -> None:
     run = crashed("")
     run.see(RunResumed(5, is_after_crash=True, most_crashes=1))
     assert run.statuses() == {"a": "failed"}
+
+
+def test_a_failed_attempt_counts_also_where_a_person_must_allow_the_next_one() -> None:
+    plan = plan_of(
+        "name: t\nsteps: [{id: a, subagent: worker, prompt: go, posture: writer,"
+        " retry: {max_attempts: 2, backoff: linear}}]"
+    )
+    run = Driven(plan, {"a": [Fail(), Fail(), Fail()]}).start()
+    run.step()
+    run.step()
+    run.see(RunResumed(run.now, "ask"))
+    run.see(Approved(run.now, StepId("a"), key=run.state.steps[StepId("a")].asked_key))
+    run.run()
+    assert [start.attempt.number for start in run.starts] == [1, 2]
+    assert run.statuses() == {"a": "failed"}

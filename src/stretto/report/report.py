@@ -26,9 +26,9 @@ from stretto.schedule.state import AttemptState, Changes, PartState, RunState, S
 from stretto.schedule.status import is_overdue, run_word, step_word
 from stretto.templates.template import Reference
 from stretto.text.visible import visible
+from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
-from stretto.vocabulary.names import COMMAND_AGENT, StepId
 
 
 def report_of(state: RunState, *, is_interrupted: bool = False, now: float | None = None) -> Report:

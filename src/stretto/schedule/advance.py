@@ -91,7 +91,7 @@ def _time_out_step(transition: Transition, step: StepState) -> None:
     said = f"the step timed out after {format_duration(_limit_of(step))}"
     if step.awaits_approval:
         said += ", while it awaited approval"
-    failure = FailureReason("timeout", said + _what_is_awaited(step))
+    failure = FailureReason("timeout", said + _retried_errors(step))
     fail(transition, step, failure, step.planned.on_failure)
 
 
@@ -103,7 +103,7 @@ def _limit_of(step: StepState) -> float:
     return min((each for each in (own, recipe if is_recipes else None) if each), default=0.0)
 
 
-def _what_is_awaited(step: StepState) -> str:
+def _retried_errors(step: StepState) -> str:
     """Which errors the step was retrying when its time was up."""
     errors = dict.fromkeys(_last_trouble(part) for part in step.parts.values())
     known = listed([error for error in errors if error], 3)
@@ -152,11 +152,17 @@ def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...
     if state.started_at is not None and not state.has_ended:
         state.now = event.at
         if type(event) not in _CHANGES_NO_STEP:
-            progress(transition)
-            finish(transition)
-            if transition.asking:
-                ask_people(transition)
+            _go_on(transition)
     return state, tuple(transition.commands)
+
+
+def _go_on(transition: Transition) -> None:
+    """Until nothing follows any more."""
+    has_failed = True
+    while has_failed:
+        progress(transition)
+        finish(transition)
+        has_failed = bool(transition.asking) and ask_people(transition)
 
 
 def _start(transition: Transition, event: RunStarted) -> None:

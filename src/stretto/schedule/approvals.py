@@ -49,7 +49,7 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import FIRST_ROUND, given_inputs, target_of
-from stretto.templates.render import whole_json
+from stretto.templates.render import TooLong, whole_json
 from stretto.templates.scope import MISSING, Missing, resolve
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import StepId
@@ -87,12 +87,23 @@ def ask(transition: Transition, step: StepState) -> None:
         transition.set_timer(StepTimer(step.id), transition.at + seconds)
 
 
-def ask_people(transition: Transition) -> None:
-    state = transition.state
-    for step in sorted((state.steps[id] for id in transition.asking), key=lambda step: step.index):
-        if step.awaits_approval:
+def ask_people(transition: Transition) -> bool:
+    """Whether a step failed instead, because one of its prompts cannot be made."""
+    state, asking = transition.state, transition.asking
+    transition.asking, has_failed = {}, False
+    for step in sorted((state.steps[id] for id in asking), key=lambda step: step.index):
+        if not step.awaits_approval:
+            continue
+        try:
             question = question_of(state, step)
+        except TooLong as error:
+            stop_asking(transition, step)
+            reason = FailureReason("refused", f"its prompt cannot be made: {error}")
+            _turn_down(transition, step, reason, reason)
+            has_failed = True
+        else:
             transition.emit(AskApproval(step.id, question.key, question.about))
+    return has_failed
 
 
 def question_of(state: RunState, step: StepState) -> Question:
@@ -187,11 +198,18 @@ def _reject(transition: Transition, step: StepState, event: Rejected) -> None:
     if step.is_merge_held:
         end_collected(transition, step, FailureReason("refused", f"its change was {said}"))
         return
+    _turn_down(transition, step, FailureReason("refused", said), FailureReason("in_doubt", said))
+
+
+def _turn_down(
+    transition: Transition, step: StepState, reason: FailureReason, doubt: FailureReason
+) -> None:
+    """`doubt`: of parts that were interrupted and do not go on."""
     if step.status is StepStatus.WAITING:
-        fail(transition, step, FailureReason("refused", said), step.planned.on_failure)
+        fail(transition, step, reason, step.planned.on_failure)
     for part in list(step.parts.values()):
         if part.status == "asking":
-            give_up(transition, step, part, FailureReason("in_doubt", said))
+            give_up(transition, step, part, doubt)
 
 
 def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
@@ -199,7 +217,8 @@ def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
 
 
 def _rest(state: RunState, step: StepState) -> list[str]:
-    """What may run later in the step: stages, validators, fallbacks, as far as is known now."""
+    """What else an approval covers: the agents, how the change is merged, what conditions compare,
+    and what may run later in the step, as far as it is known now."""
     planned = step.planned
     agents = dict.fromkeys(part.agent for part in _anyone(step))
     known = [repr(planned.work), *(repr(state.plan.agents[agent]) for agent in agents)]
@@ -277,7 +296,7 @@ def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
 
 
 def _later_parts(step: StepState) -> Iterator[PartState]:
-    """With the names of what is not known yet in place of it."""
+    """What is not known yet stands in their prompts by its name: {{candidate}}, {{item}}."""
     work = step.planned.work
     if isinstance(work, PlannedLoop) and work.validator is not None:
         local: dict[str, Json] = {"iteration": 1, "candidate": "{{candidate}}", "feedback": None}

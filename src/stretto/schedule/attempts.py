@@ -247,8 +247,10 @@ def use_slot(transition: Transition, step: StepState) -> None:
 
 
 def start_again(transition: Transition, step: StepState, part: PartState) -> None:
-    """Start an attempt again after an interruption, which does not count as one of its attempts."""
-    part.tries = max(0, part.tries - 1)
+    """Start an attempt after an interruption, or after a person has allowed it. One that was
+    interrupted does not count as one of the part's attempts."""
+    if part.attempts and part.attempts[-1].outcome == "in_doubt":
+        part.tries = max(0, part.tries - 1)
     start_attempt(transition, step, part)
 
 
