@@ -220,3 +220,12 @@ def test_a_recipe_that_uses_another_one_sees_it_change(tmp_path: Path) -> None:
         assert entry is not None
         plan, _ = project.open_plan(entry.recipe)
         assert [step.id for step in plan.steps] == ["a", f"a/{name}"]
+
+
+def test_no_run_starts_in_a_folder_that_no_journal_can_name(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff"))
+    folder.mkdir()
+    project = project_in(folder)
+    plan, _ = project.open_plan(RECIPE)
+    with pytest.raises(InvalidUsage, match="name is not UTF-8"):
+        project.start(plan, {}, None)

@@ -390,6 +390,7 @@ class Project:
         """What a new run of a prepared plan begins with, without the secrets of the environment."""
         from stretto.execution.runs import Start
 
+        self._check_folder()
         kept, given = self.without_secrets(plan, inputs)
         return Start(
             kept,
@@ -399,6 +400,16 @@ class Project:
             project=str(self.settings.project),
             trusted=self.settings.digest if self.settings.is_trusted else "",
         )
+
+    def _check_folder(self) -> None:
+        """Raises InvalidUsage where a journal, which is UTF-8, could not name the folder."""
+        try:
+            str(self.settings.project).encode()
+        except UnicodeEncodeError:
+            raise InvalidUsage(
+                f"no run can start in {str(self.settings.project)!a}: the name is not UTF-8",
+                hint="rename the folder",
+            ) from None
 
     def refuse_secrets(self, what: str, texts: Mapping[str, object]) -> None:
         """For what is kept as it is given, and begins runs later. Raises InvalidInputs."""
