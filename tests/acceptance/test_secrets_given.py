@@ -179,3 +179,34 @@ def test_a_trigger_holds_no_secret_either(folder: Path) -> None:
     assert stretto(folder, *words, "-i", "token=plain", env=ENV).code == 0
     for file in (folder / "home").rglob("*.db*"):
         assert SECRET not in file.read_bytes().decode("latin-1")
+
+
+def test_a_report_in_a_file_holds_no_secret_of_today_either(folder: Path) -> None:
+    """The value was no secret when the run used it."""
+    write(folder, "r.yaml", READS)
+    write(folder, "script.yaml", f"default: the key is {SECRET}")
+    assert stretto(folder, "run", "r.yaml", "-i", "token=plain", *MODEL).code == 0
+    for form in ("md", "json", "html"):
+        assert stretto(folder, "report", "--format", form, "-o", f"r.{form}", env=ENV).code == 0
+    again = stretto(folder, "resume", "last", "--report", "-o", "long.md", env=ENV)
+    assert again.code == 0, again
+    for name in ("r.md", "r.json", "r.html", "long.md"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert (SECRET in text, "[redacted]" in text) == (False, True), name
+
+
+@pytest.mark.parametrize("filler", [3_960, 3_975, 3_985])
+def test_a_secret_at_the_place_where_an_error_is_cut_is_hidden_whole(
+    folder: Path, filler: int
+) -> None:
+    """The report keeps 4,000 characters of what a command printed: the cut is within the secret."""
+    write(folder, "note.txt", SECRET)
+    printed = f"cat note.txt; head -c {filler} /dev/zero | tr '\\0' x; exit 1"
+    write(
+        folder, "r.yaml", f'name: r\nsteps: [{{id: a, run: "{printed}"}}]\n'.replace("\\", "\\\\")
+    )
+    said = stretto(folder, "run", "r.yaml", "--json", *MODEL, env=ENV)
+    journal = "".join(each.read_text("latin-1") for each in folder.rglob("runs.db*"))
+    for part in (SECRET[-10:], SECRET[-6:]):
+        assert part not in said.out + said.err
+        assert part not in journal

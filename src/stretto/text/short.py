@@ -18,6 +18,7 @@ _LONGEST_KEY = 200
 _MOST_ELEMENTS = 100
 _DEEPEST = 8
 _LONGEST_CALL = 120
+_LONGEST_WORD = 200  # that a cut leaves out whole
 # Which argument says best what a tool call does, in this order; else the first that is short.
 _TELLING = ("file_path", "path", "pattern", "command", "url", "query")
 
@@ -30,13 +31,31 @@ def shorten(text: str, most: int) -> str:
 
 def cut_middle(text: str, most: int, head: int | None = None) -> str:
     """Keep the beginning, which says what the text is, and the end, which says how it ended, with a
-    note of what is missing between them. `head`: how much of the beginning; two thirds by default."""
+    note of what is missing between them. `head`: how much of the beginning; two thirds by default.
+
+    Words at the cut are left out whole: half of a secret would not be found in what is left.
+    """
     if len(text) <= most:
         return text
     head = most - most // 3 if head is None else head
-    tail = most - head
-    note = f"\n[… {len(text) - most:,} characters left out …]\n"
-    return text[:head] + note + text[len(text) - tail :]
+    start, end = _before_word(text, head), _after_word(text, len(text) - (most - head))
+    return f"{text[:start]}\n[… {end - start:,} characters left out …]\n{text[end:]}"
+
+
+def _before_word(text: str, at: int) -> int:
+    """Where the word begins that a cut would split, if that is near."""
+    near = at - min(_LONGEST_WORD, at // 2)
+    while near < at and not (text[at].isspace() or text[at - 1].isspace()):
+        at -= 1
+    return at
+
+
+def _after_word(text: str, at: int) -> int:
+    """Where the word ends that a cut would split, if that is near."""
+    near = at + min(_LONGEST_WORD, (len(text) - at) // 2)
+    while at < near and not (text[at].isspace() or text[at - 1].isspace()):
+        at += 1
+    return at
 
 
 def counted(number: int, noun: str) -> str:

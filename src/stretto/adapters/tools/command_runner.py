@@ -57,6 +57,7 @@ MODEL = "command"  # who answered, as reports say it
 # A command is stopped so much before its timeout: what it had printed then comes into the journal.
 _LEAST_MARGIN_SECONDS, _MOST_MARGIN_SECONDS = 0.1, 1.0
 _MOST_WAIT_SECONDS = 5.0  # for the timer of the step or the run, once a command is out of time
+_LARGE = 100_000  # characters; more are searched for secrets in a thread
 _NOT_RUNNABLE = (126, 127)  # what a shell says of a program that is not there
 
 
@@ -108,25 +109,39 @@ class CommandRunner:
         ran = await shell.run(command.run, confinement)
         if isinstance(ran, CommandRefused):
             return Failure("refused", f"{ran.says}. {ran.fix}".strip(), model=MODEL)
-        witness.note(_event(request, witness, ran))
+        told = await self._without_secrets(ran)
+        witness.note(_event(request, witness, told))
         if _is_out_of_time(ran, request):
             # The timer ends the step. A failure here would start a retry for the last moment.
             await asyncio.sleep(_MOST_WAIT_SECONDS)
         warnings = (*self._warnings, *_warn_of_masks(command), *overreaches(ran, reach))
         if ran.exit_code == 0 and ran.limit_hit is None:
-            warnings += tuple(_doubts(_join_output(ran)))
+            warnings += tuple(_doubts(_join_output(told)))
             if request.format is None and request.schema is None and _is_placeholder(ran.output):
                 warnings += (
-                    f"exit code 0, but it printed only '{one_line(ran.output, _MOST_WHY)}'",
+                    f"exit code 0, but it printed only '{one_line(told.output, _MOST_WHY)}'",
                 )
-        result = await self._result(ran, request, witness)
+        result = await self._result(ran, told, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
 
-    async def _result(self, ran: Ran, request: AttemptRequest, witness: Witness) -> AttemptResult:
+    async def _without_secrets(self, ran: Ran) -> Ran:
+        """Before it is cut for a message: half of a secret would not be found."""
+
+        def hide() -> Ran:
+            text = self._redactor.text
+            return replace(ran, output=text(ran.output), errors=text(ran.errors))
+
+        is_short = len(ran.output) + len(ran.errors) < _LARGE
+        return hide() if is_short else await asyncio.to_thread(hide)
+
+    async def _result(
+        self, ran: Ran, told: Ran, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        """`told`: the same without secrets."""
         if request.is_verdict:
-            return _verdict(ran)
+            return _verdict(told)
         if ran.limit_hit is not None or ran.exit_code:
-            return Failure("timeout" if ran.limit_hit == LimitName.WALL else "error", _says(ran))
+            return Failure("timeout" if ran.limit_hit == LimitName.WALL else "error", _says(told))
         cut_short: tuple[str, ...] = ()
         if ran.dropped_bytes:
             most = f"{MOST_OUTPUT_BYTES:,} bytes are the most"
