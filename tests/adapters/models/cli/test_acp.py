@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto.adapters.models.cli.acp import answer_permission
+from stretto.adapters.models.cli.cli_spec import LaunchRequest
 from stretto.adapters.models.cli.runner import CliRunner
 from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.vocabulary.amounts import Usage
@@ -180,6 +181,9 @@ OPTIONS: list[Json] = [
         ({"kind": "other", "title": "launch missiles"}, WRITING, "n"),
         ({"title": "tree · src"}, READING, "y"),
         ({}, WRITING, "n"),
+        ({"kind": "edit", "rawInput": {"file_path": "src/a.py"}}, WRITING, "y"),
+        ({"kind": "edit", "rawInput": {"file_path": "/etc/passwd"}}, WRITING, "n"),
+        ({"kind": "move", "rawInput": {"path": "a", "destination": "../b"}}, WRITING, "n"),
     ],
 )
 def test_what_is_asked_is_answered_by_what_is_listed(
@@ -187,6 +191,17 @@ def test_what_is_asked_is_answered_by_what_is_listed(
 ) -> None:
     said = answer_permission({"toolCall": call, "options": OPTIONS}, frozenset(tools), tmp_path)
     assert said == {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+
+def test_a_bash_that_is_limited_to_some_commands_is_not_given_over_acp(tmp_path: Path) -> None:
+    def order(*tools: str) -> LaunchRequest:
+        return LaunchRequest(
+            attempt(_model("talk"), tmp_path, tools=tools, may_write=True), "", tmp_path
+        )
+
+    assert order("Read", "Bash(git diff:*)").tools_over_acp == {"Read"}
+    assert order("Read", "Bash").tools_over_acp == {"Read", "Bash"}
+    assert order("Bash", "Bash(git diff:*)").tools_over_acp == {"Bash"}
 
 
 def test_a_question_without_the_right_answer_is_called_off(tmp_path: Path) -> None:

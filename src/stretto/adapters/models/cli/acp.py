@@ -61,6 +61,10 @@ _NAMES = {
     **dict.fromkeys(("fetch", "webfetch", "web_fetch"), "fetch"),
 }
 _CHANGING = frozenset({"edit", "delete", "move", "execute"})
+_PATH_ARGUMENTS = (
+    "path", "file_path", "filePath", "filepath", "file", "filename", "abs_path", "absolute_path",
+    "absolutePath", "source", "destination", "new_path", "newPath", "old_path", "target", "to",
+)  # fmt: skip
 _FIRST_WORD = re.compile(r"[\w-]+")
 NO_SUCH_METHOD = -32601
 # Answers a request of the agent; None: there is no such method here.
@@ -197,7 +201,7 @@ class AcpAgent:
         reply = await wire.ask("session/prompt", {"sessionId": id, "prompt": [block]})
         recorder.record(UsageTotal(usage_of(reply)))
         recorder.record(Finished())
-        self._stop(text_at(reply, "stopReason"), recorder)
+        self._record_stop(text_at(reply, "stopReason"), recorder)
 
     async def _set_reading_mode(self, wire: JsonRpc, id: str, modes: dict[str, Json]) -> None:
         offered = {text_at(mode, "id") for mode in list_at(modes, "availableModes")}
@@ -206,7 +210,7 @@ class AcpAgent:
             await wire.ask("session/set_mode", {"sessionId": id, "modeId": reading})
             self.is_read_only_enforced = True
 
-    def _stop(self, reason: str, recorder: TranscriptRecorder) -> None:
+    def _record_stop(self, reason: str, recorder: TranscriptRecorder) -> None:
         if reason == "max_turn_requests":
             recorder.record(LimitReached("max turns reached"))
         elif reason == "max_tokens":
@@ -314,7 +318,10 @@ def _is_allowed(call: dict[str, Json], tools: frozenset[str], workspace: Path) -
 
 def _paths(call: dict[str, Json]) -> list[str]:
     places = [*list_at(call, "locations"), *list_at(call, "content")]
-    return [path for place in places if (path := text_at(place, "path"))]
+    found = [text_at(place, "path") for place in places]
+    # Some agents name the file only among the arguments of the tool itself.
+    found += [text_at(call, "rawInput", name) for name in _PATH_ARGUMENTS]
+    return [path for path in found if path]
 
 
 def _is_within(path: str, workspace: Path) -> bool:

@@ -73,6 +73,12 @@ class LaunchRequest:
         written = [each.strip() for each in self.request.tools if tool_name(each) == "Bash"]
         return () if "Bash" in written else tuple(written)
 
+    @property
+    def tools_over_acp(self) -> frozenset[str]:
+        """Without a Bash that is limited to some commands: an agent that asks over ACP need not say
+        which command it would run."""
+        return self.tools - {"Bash"} if self.bash_filters else self.tools
+
 
 @dataclass(frozen=True, slots=True)
 class CliLaunch:

@@ -115,10 +115,11 @@ class CliRunner:
         counts_itself = cli.caps_turns and not asked.speaks_acp
         recorder = self._recorder(request, witness, None if counts_itself else request.max_turns)
         if asked.speaks_acp:
-            agent = AcpAgent(cli.name, cli.login, order.tools, request.may_write, cli.read_text)
+            tools = order.tools_over_acp
+            agent = AcpAgent(cli.name, cli.login, tools, request.may_write, cli.read_text)
             await agent.ask(start, launch.prompt, recorder, sets_mode=False)
-        else:
-            await ask_headless(cli, start, recorder)
+            return recorder.result(name, (*launch.warnings, *_without_bash(order)))
+        await ask_headless(cli, start, recorder)
         return recorder.result(name, launch.warnings)
 
     async def _ask_command(
@@ -141,9 +142,13 @@ class CliRunner:
         if not asked.speaks_acp:
             return await ask_command(name, start)
         recorder = self._recorder(request, witness, request.max_turns)
-        agent = AcpAgent(asked.words[0], "log in with it first", order.tools, request.may_write)
+        tools = order.tools_over_acp
+        agent = AcpAgent(asked.words[0], "log in with it first", tools, request.may_write)
         await agent.ask(start, order.whole_prompt, recorder, sets_mode=True)
-        return recorder.result(name, () if agent.is_read_only_enforced else (_NOT_ENFORCED,))
+        warnings = _without_bash(order)
+        if not agent.is_read_only_enforced:
+            warnings += (_NOT_ENFORCED,)
+        return recorder.result(name, warnings)
 
     def _recorder(
         self, request: AttemptRequest, witness: Witness, max_turns: int | None
@@ -152,6 +157,10 @@ class CliRunner:
 
     def _find(self, program: str) -> str | None:
         return find_command(program, Path.cwd(), self._environ.get("PATH"), self._writable)
+
+
+def _without_bash(order: LaunchRequest) -> tuple[str, ...]:
+    return ("it works without Bash",) if order.tools_over_acp != order.tools else ()
 
 
 def _folder(request: AttemptRequest, private: Path) -> Path:
