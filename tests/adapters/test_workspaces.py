@@ -2,16 +2,29 @@
 
 import asyncio
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from stretto.adapters import workspaces as adapter
 from stretto.adapters.workspaces import LocalWorkspaces
-from stretto.ports.workspace import Collected, Held, MergeTerms, NotMerged, WorkspaceCopy
+from stretto.ports.workspace import (
+    Collected,
+    Held,
+    MergeTerms,
+    NotMerged,
+    SharedWorkspace,
+    UndeclaredChanges,
+    WorkspaceCopy,
+)
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.names import StepId
 from stretto.workspaces import change, isolated_copy
+from stretto.workspaces.sandbox.repository_guard import Survey, look_for_repositories
+from stretto.workspaces.shared_workspace import StatSnapshot, snapshot_stats
 
 ALL = MergeTerms(("**",), is_merged=True)
 
@@ -236,3 +249,61 @@ def test_a_run_that_has_ended_leaves_no_copy_and_every_change(stage: Stage) -> N
 
 def _dying(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_two_parts_that_watch_together_share_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder = tmp_path / "home", tmp_path / "work"
+    folder.mkdir()
+    workspaces, shared = (
+        LocalWorkspaces(home),
+        SharedWorkspace("r", StepId("s"), folder, ("ok/**",)),
+    )
+    looks: list[Path] = []
+
+    def look(below: Path) -> StatSnapshot:
+        looks.append(below)
+        if len(looks) == 2:
+            time.sleep(0.2)  # the thread of the second part comes late
+        return snapshot_stats(below)
+
+    monkeypatch.setattr(adapter, "snapshot_stats", look)
+
+    async def work(is_first: bool) -> None:
+        await workspaces.watch(shared)
+        if is_first:
+            (folder / "undeclared.txt").write_text("x")
+
+    async def both() -> UndeclaredChanges:
+        await asyncio.gather(work(True), work(False))
+        return await workspaces.undeclared_changes(shared, ("ok/**",))
+
+    assert asyncio.run(both()).paths == ("undeclared.txt",)
+
+
+def test_what_was_called_off_while_it_looked_looks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder = tmp_path / "home", tmp_path / "work"
+    folder.mkdir()
+    workspaces, shared = LocalWorkspaces(home), SharedWorkspace("r", StepId("s"), folder, ())
+    is_looking = threading.Event()
+
+    def look(below: Path) -> Survey:
+        is_looking.set()
+        time.sleep(0.1)
+        return look_for_repositories(below)
+
+    monkeypatch.setattr(adapter, "look_for_repositories", look)
+
+    async def watch_twice() -> UndeclaredChanges:
+        first = asyncio.create_task(workspaces.watch(shared))
+        await asyncio.to_thread(is_looking.wait, 60)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await workspaces.watch(shared)
+        (folder / "late.txt").write_text("x")
+        return await workspaces.undeclared_changes(shared, ())
+
+    assert asyncio.run(watch_twice()).paths == ("late.txt",)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from stretto.config.home import make_private
 from stretto.ports.workspace import (
@@ -112,9 +113,9 @@ class LocalWorkspaces:
         self._limits = limits
         self._carry = carry
         self._redactor = redactor
-        self._opening: dict[WorkspaceCopy, asyncio.Lock] = {}
-        self._snapshots: dict[SharedWorkspace, StatSnapshot] = {}
-        self._surveys: dict[SharedWorkspace, Survey] = {}
+        # Parts of a step start together: the first does what is done once. Kept while one waits.
+        self._once = WeakValueDictionary[WorkspaceCopy | SharedWorkspace, asyncio.Lock]()
+        self._watched: dict[SharedWorkspace, tuple[StatSnapshot, Survey]] = {}
         self._finder = ReadFileFinder()
         self._looked: dict[FilesToRead, ReadFiles] = {}
 
@@ -125,17 +126,19 @@ class LocalWorkspaces:
         return await asyncio.to_thread(unfinished_merges, self._home)
 
     async def watch(self, shared: SharedWorkspace) -> None:
-        if shared not in self._snapshots:
-            self._snapshots[shared] = await asyncio.to_thread(snapshot_stats, shared.folder)
-            self._surveys[shared] = await asyncio.to_thread(look_for_repositories, shared.folder)
+        async with self._once.setdefault(shared, asyncio.Lock()):
+            if shared not in self._watched:
+                before = await asyncio.to_thread(snapshot_stats, shared.folder)
+                survey = await asyncio.to_thread(look_for_repositories, shared.folder)
+                self._watched[shared] = before, survey
 
     async def undeclared_changes(
         self, shared: SharedWorkspace, declared: Sequence[str]
     ) -> UndeclaredChanges:
-        before = self._snapshots.pop(shared, None)
-        if before is None:  # another process watched
+        watched = self._watched.pop(shared, None)
+        if watched is None:  # another process watched
             return UndeclaredChanges(())
-        survey = self._surveys.pop(shared)
+        before, survey = watched
         made = await asyncio.to_thread(disarm_new, shared.folder, survey, self._home)
         after = await asyncio.to_thread(snapshot_stats, shared.folder)
         # Our own folder may lie in the workspace, and this process writes to it all the time.
@@ -155,8 +158,7 @@ class LocalWorkspaces:
         return UndeclaredChanges(undeclared, is_whole and not own, repositories=made, own=own)
 
     async def open(self, copy: WorkspaceCopy) -> Path:
-        # The parts of a step start together and share one copy: the first makes it.
-        async with self._opening.setdefault(copy, asyncio.Lock()):
+        async with self._once.setdefault(copy, asyncio.Lock()):
             return await asyncio.to_thread(self._open, copy)
 
     async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
