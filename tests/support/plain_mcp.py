@@ -1,7 +1,7 @@
 """An MCP server without a library, for the tests: quick to start, and as wrong as it is told to be.
 
 `python plain_mcp.py '{"result": …, "tools": …}'`: what it answers to tools/call and tools/list. A
-text "!die", "!broken", "!junk" or "!flood" in place of a result is what it does instead.
+text "!die", "!broken", "!junk", "!log" or "!flood" in place of a result is what it does instead.
 """
 
 import json
@@ -56,6 +56,10 @@ def main() -> None:
         match result:
             case None:
                 reply = {"error": {"code": -32601, "message": "no such method"}}
+            case "!log":
+                print("{starting up}")
+                print(json.dumps({"id": asked["id"], "level": "info"}))
+                reply = {"result": text("after the log")}
             case "!die":
                 print("dying words", file=sys.stderr, flush=True)
                 os._exit(3)

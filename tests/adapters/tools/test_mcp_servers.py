@@ -216,6 +216,7 @@ def test_a_variable_that_is_not_set_is_named() -> None:
         ({"content": []}, "ok", "returned nothing"),
         ({"content": [{"type": "text", "text": "no"}], "isError": True}, "error", "no"),
         ("!broken", "error", "a message that is not JSON"),
+        ("!log", "ok", "after the log"),
         ("!die", "error", "went away during the call"),
         ("!die", "error", "dying words"),
         ("!flood", "error", "a line of more than 8,000,000 bytes"),

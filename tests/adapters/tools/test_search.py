@@ -248,6 +248,12 @@ def test_a_search_of_a_long_line_is_bounded_before_it_starts(
     assert note in told.text
 
 
+def test_a_file_with_line_ends_of_windows_that_is_too_large_is_told_as_cut(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x\r\n" * 1_700_000 + b"NEEDLE\r\n")
+    told = called(grep, reach_of(tmp_path), pattern="NEEDLE")
+    assert "of a only the first" in told.text
+
+
 def test_other_tasks_go_on_during_a_search_and_cancelling_ends_it(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number}").write_text(f"{slow_line(400_000)}\n")

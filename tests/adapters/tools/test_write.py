@@ -261,3 +261,40 @@ def test_a_notebook_that_cannot_be_changed_stays_as_it_is(
     told = called(notebook_edit, reach_of(tmp_path), notebook_path="n.ipynb", **arguments)
     assert (told.verdict, said in told.text) == ("error", True), told.text
     assert (tmp_path / "n.ipynb").read_text() == content
+
+
+def cells_after(folder: Path, minor: int, **arguments: Json) -> list[dict[str, Json]]:
+    cell = {
+        "cell_type": "code",
+        "source": "1",
+        "metadata": {},
+        "outputs": [1],
+        "execution_count": 1,
+    }
+    book = {"nbformat": 4, "nbformat_minor": minor, "metadata": {}, "cells": [cell]}
+    (folder / "n.ipynb").write_text(json.dumps(book))
+    told = called(notebook_edit, reach_of(folder), notebook_path="n.ipynb", **arguments)
+    assert told.verdict == "ok", told.text
+    return list(json.loads((folder / "n.ipynb").read_text())["cells"])
+
+
+def test_code_that_becomes_text_keeps_nothing_that_it_printed(tmp_path: Path) -> None:
+    [cell] = cells_after(tmp_path, 5, cell_number=0, new_source="text", cell_type="markdown")
+    assert cell == {"cell_type": "markdown", "source": "text", "metadata": {}}
+
+
+@pytest.mark.parametrize(("minor", "has_id"), [(4, False), (5, True)])
+def test_a_cell_has_an_id_where_its_format_has_ids(
+    tmp_path: Path, minor: int, has_id: bool
+) -> None:
+    made, _ = cells_after(tmp_path, minor, edit_mode="insert", new_source="x", cell_type="markdown")
+    assert ("id" in made) == has_id
+
+
+def test_the_nearest_line_is_counted_as_editors_count(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("one\ftwo\fthree\nfour\nthe wanted words stand here\n")
+    told = called(
+        edit, reach_of(tmp_path), file_path="a.py", old_string="the wanted words stood here",
+        new_string="x",
+    )  # fmt: skip
+    assert "nearest is at line 3" in told.text

@@ -157,7 +157,8 @@ def _find_in_git(words: Sequence[str], allowed: int) -> str | None:
 
 
 def _find_in_sed(rest: Sequence[str]) -> str | None:
-    refused = _find_option(rest, _Options(("--in-place", "--file"), "if"))
+    # The value of -l would be taken for the script.
+    refused = _find_option(rest, _Options(("--in-place", "--file", "--line-length"), "ifl"))
     if refused is not None:
         return refused
     for script in _sed_scripts(rest):

@@ -162,6 +162,10 @@ async def _receive(program: GuardedProgram, to: Incoming, state: ServerState) ->
     state.is_gone.set()
 
 
+_OBJECT = re.compile(rb'\{\s*["}]')
+_OF_AN_ANSWER = frozenset({"jsonrpc", "result", "error"})
+
+
 def count_parts(message: bytes) -> int:
     """At most so many lists and objects are in it: brackets within texts are counted too."""
     return message.count(b"{") + message.count(b"[")
@@ -177,12 +181,14 @@ def _read_message(line: bytes) -> JSONRPCMessage | None:
 
 def _read_broken_answer(line: bytes) -> JSONRPCError | None:
     """An answer that is no message of the protocol becomes an error, for a call waits for it."""
-    if not line.startswith(b"{"):
+    if not _OBJECT.match(line):
         return None
     written = json.loads(line)
     number = written.get("id") if isinstance(written, dict) else None
     if not isinstance(number, int | str) or "method" in written:
         return None
+    if not _OF_AN_ANSWER & written.keys():
+        return None  # a line of a log in JSON, whose records may have ids as well
     error = ErrorData(code=PARSE_ERROR, message="its answer is no message of the protocol")
     return JSONRPCError(jsonrpc="2.0", id=number, error=error)
 

@@ -47,7 +47,7 @@ def _edit(files: Files, given: NotebookArguments) -> str:
     path = given.notebook_path
     files.writable_path(path)
     notebook, cells = _read(files, path)
-    done = _change(cells, given)
+    done = _change(cells, given, has_ids=_has_ids(notebook))
     where, _ = files.write(path, _print(notebook))
     return f"{done} of {where}; it has {len(cells)} cells now."
 
@@ -62,10 +62,17 @@ def _read(files: Files, path: str) -> tuple[dict[str, Json], list[Json]]:
     raise CallFailed("the file is not a notebook: it has no list of cells")
 
 
-def _change(cells: list[Json], given: NotebookArguments) -> str:
+def _has_ids(notebook: dict[str, Json]) -> bool:
+    """Cells have ids since version 4.5 of the format; before, an id is a fault."""
+    major, minor = notebook.get("nbformat"), notebook.get("nbformat_minor")
+    is_known = isinstance(major, int) and isinstance(minor, int)
+    return not is_known or (major, minor) >= (4, 5)
+
+
+def _change(cells: list[Json], given: NotebookArguments, has_ids: bool) -> str:
     at = _place(cells, given)
     if given.edit_mode == "insert":
-        cells.insert(at, _new_cell(given))
+        cells.insert(at, _new_cell(given, has_ids))
         return f"Inserted cell {at}"
     cell = cells[at] if at < len(cells) else None
     if not isinstance(cell, dict):
@@ -81,6 +88,9 @@ def _change(cells: list[Json], given: NotebookArguments) -> str:
     if cell.get("cell_type") == "code":
         # What the cell printed belongs to its old source.
         cell["outputs"], cell["execution_count"] = [], None
+    else:
+        for name in ("outputs", "execution_count"):  # no other kind of cell may have them
+            cell.pop(name, None)
     return f"Replaced cell {at}"
 
 
@@ -98,12 +108,12 @@ def _place(cells: list[Json], given: NotebookArguments) -> int:
     raise CallFailed("which cell? give cell_id or cell_number")
 
 
-def _new_cell(given: NotebookArguments) -> dict[str, Json]:
+def _new_cell(given: NotebookArguments, has_id: bool) -> dict[str, Json]:
     if given.cell_type is None:
         raise CallFailed("cell_type is missing: a new cell must be 'code' or 'markdown'")
     cell: dict[str, Json] = {
         "cell_type": given.cell_type,
-        "id": secrets.token_hex(4),
+        **({"id": secrets.token_hex(4)} if has_id else {}),
         "metadata": {},
         "source": given.new_source or "",
     }

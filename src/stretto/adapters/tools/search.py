@@ -277,7 +277,7 @@ class _Search:
         most = MOST_FILE_BYTES
         if self._matcher.is_over_lines:
             most = min(most, self._matcher.most_bytes)
-        if len(text) > most:
+        if len(text) > most or len(content) > MOST_FILE_BYTES:
             self._notes.append(f"of {found.path} only the first {most:,} bytes")
         return text[:most]
 

@@ -156,8 +156,9 @@ def _line_numbers(text: str, old: str) -> str:
 
 def _nearest_lines(text: str, old: str) -> str:
     """The lines of the file that share the most words with the first line of `old`."""
-    wanted_lines = [line for line in old.splitlines() if line.strip()]
-    lines = text[:_MOST_COMPARED].splitlines()[:_MOST_LINES_COMPARED]
+    # Not splitlines: it counts form feeds and the like as ends of lines, and editors do not.
+    wanted_lines = [line for line in old.split("\n") if line.strip()]
+    lines = text[:_MOST_COMPARED].split("\n")[:_MOST_LINES_COMPARED]
     if not wanted_lines or not lines:
         return ""
     wanted = frozenset(_WORD.findall(wanted_lines[0][:500]))
