@@ -6,6 +6,7 @@ from stretto.adapters.models.cli.claude import CLI as CLAUDE
 from stretto.adapters.models.cli.cli_spec import Cli
 from stretto.adapters.models.cli.opencode import CLI as OPENCODE
 from stretto.adapters.models.cli.transcript import (
+    MOST_ANSWER_CHARACTERS,
     CallEnded,
     CallStarted,
     FinalAnswer,
@@ -256,3 +257,27 @@ def test_when_to_try_again_is_read_from_the_words(words: str, seconds: float | N
 
 def test_a_long_complaint_is_cut() -> None:
     assert len(failure("x", "y" * 100_000, "").error) < 2_100
+
+
+def test_a_long_talk_before_the_last_call_leaves_room_for_the_answer() -> None:
+    recorder = _recorder(Watching())
+    for _ in range(MOST_ANSWER_CHARACTERS // 65_536 + 1):
+        recorder.record(TextDelta("x" * 65_536))
+    recorder.record(CallStarted("1", "shell", {}))
+    recorder.record(CallEnded("1", True, 1))
+    recorder.record(TextDelta("The real answer."))
+    recorder.record(Finished())
+    result = recorder.result("cli:x")
+    assert isinstance(result, Success)
+    assert (result.output, result.warnings) == ("The real answer.", ())
+
+
+def test_an_answer_that_is_too_long_is_told_as_cut() -> None:
+    recorder = _recorder(Watching())
+    for _ in range(MOST_ANSWER_CHARACTERS // 65_536 + 1):
+        recorder.record(TextDelta("x" * 65_536))
+    recorder.record(Finished())
+    result = recorder.result("cli:x")
+    assert isinstance(result, Success)
+    assert len(str(result.output)) == MOST_ANSWER_CHARACTERS
+    assert "the last 65,536 characters of its answer were left out" in result.warnings[0]

@@ -145,6 +145,7 @@ class TranscriptRecorder:
         self._said: list[str] = []  # since the last call of a tool
         self._said_before: list[str] = []
         self._kept_characters = 0
+        self._left_out = 0  # characters of what it said since its last call
         self._answer: str | None = None
         self._counted = Usage()
         self._turns = 0
@@ -230,6 +231,8 @@ class TranscriptRecorder:
         if not self._has_finished:
             yield f"{name} ended without saying that it was done, so its answer may not be whole"
         is_final = self._answer is not None and self._answer.strip()
+        if self._left_out and not is_final:
+            yield f"the last {self._left_out:,} characters of its answer were left out: it is too long"
         if not is_final and not "".join(self._said).strip():
             yield f"{name} ended with a tool call: its answer is what it had said before"
 
@@ -246,9 +249,15 @@ class TranscriptRecorder:
 
     def _keep(self, text: str) -> None:
         self._speech.add(text)
-        self._kept_characters += len(text)
-        if self._kept_characters <= MOST_ANSWER_CHARACTERS:
-            self._said.append(text)
+        room = MOST_ANSWER_CHARACTERS - self._kept_characters
+        if len(text) > room and self._said_before:
+            # What it said before its last call is not its answer, unless it says nothing more.
+            room += sum(map(len, self._said_before))
+            self._said_before = []
+        kept = text[: max(0, room)]
+        self._left_out += len(text) - len(kept)
+        self._said.append(kept)
+        self._kept_characters = MOST_ANSWER_CHARACTERS - room + len(kept)
 
     def _begin(self, id: str, began: CallStarted) -> None:
         if id in self._open:
@@ -258,7 +267,7 @@ class TranscriptRecorder:
             return
         self._speech.flush()
         self._said_before += [*self._said, "\n\n"] if self._said else []
-        self._said = []
+        self._said, self._left_out = [], 0
         self._made += 1
         self._open[id] = _Call(self._made, began, self._witness.now())
 
