@@ -6,15 +6,18 @@ from stretto.goals.evidence import (
     MOST_EVIDENCE,
     check_result,
     cut,
+    decide_data,
     fingerprint,
     is_pending,
     judge_result,
     read_checks,
+    read_expression,
     read_junit,
 )
 from stretto.goals.prompts import declared_reason
 from stretto.goals.verifier import CiTarget, read_ci, read_data, read_verifier
 from stretto.problems.errors import InvalidUsage
+from stretto.text.redaction import MASK, Redactor
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 
@@ -57,7 +60,7 @@ def test_long_text_keeps_its_beginning_and_its_end() -> None:
     assert len(short) < MOST_EVIDENCE + 60
     assert short.startswith("aaa")
     assert short.endswith("ccc")
-    assert "1,002,000 characters left out" in short
+    assert "1,002,400 characters left out" in short
     assert check_result(False, text).fingerprint != check_result(False, f"{text}d").fingerprint
 
 
@@ -180,3 +183,20 @@ def test_a_verifier_is_read_or_told_what_is_wrong_with_it() -> None:
 def test_ci_is_a_pull_request_a_branch_or_a_command(spec: str, target: CiTarget) -> None:
     is_program = spec.split()[0] in ("make", "test")
     assert read_ci(spec, frozenset({"main", "test"}), is_program) == target
+
+
+@pytest.mark.parametrize("between", ["\x1b[m\x1b[K", "\x00", "\u200b", "\x1b[01;31m"])
+def test_what_stands_invisibly_in_a_secret_does_not_show_it(between: str) -> None:
+    """`grep --color=always` prints colours around what it has found."""
+    secret = "sk-abcdef0123456789ABCDEF"
+    hide = Redactor({"OPENAI_API_KEY": secret}).text
+    found = check_result(False, f"key {secret[:3]}{between}{secret[3:]}", hide)
+    assert secret not in found.evidence
+    assert MASK in found.evidence
+
+
+@pytest.mark.parametrize("text", ["{{in}} == 3", "{{not}} == 3", "{{a--}} == 3"])
+def test_a_path_in_braces_may_be_any_word(text: str) -> None:
+    found = decide_data(read_expression(text), {}, str)
+    assert not found.is_met
+    assert "missing" in found.evidence

@@ -13,9 +13,9 @@ from hashlib import sha256
 from xml.etree import ElementTree
 
 from stretto.problems.errors import StrettoError
-from stretto.templates.evaluate import Undecided, decide, evaluate
+from stretto.templates.evaluate import Undecided, decide
 from stretto.templates.expression import Expression, parse_expression
-from stretto.templates.scope import Scope
+from stretto.templates.scope import Missing, Scope, resolve
 from stretto.templates.template import Fault
 from stretto.text.short import counted, cut_middle, shorten, show_json
 from stretto.vocabulary.amounts import Usage
@@ -61,9 +61,10 @@ def check_result(
     cannot_run: bool = False,
 ) -> CheckResult:
     """`hide`: takes the secrets out. It gets all of the text: half a secret is not recognised."""
-    bounded = cut(hide(text), _MOST_COMPARED)  # a program may print without end
-    safe = _CONTROL_SEQUENCE.sub("", bounded).encode("utf-8", "replace").decode()
+    safe = _CONTROL_SEQUENCE.sub("", hide(text)).encode("utf-8", "replace").decode()
     safe = "".join(c for c in safe if c in "\n\t" or c.isprintable() or c.isspace()).strip()
+    # Again: colours and invisible characters may have stood in the middle of a secret.
+    safe = cut(hide(safe), _MOST_COMPARED)  # a program may print without end
     return CheckResult(is_met, cut(safe), fingerprint(safe), usage, cannot_run)
 
 
@@ -236,21 +237,15 @@ def decide_data(
     """Met only where the expression is clearly true; the evidence shows the values that it names."""
     scope = Scope(inputs=values)
     claim = decide(expression, scope)
-    named = [(each.text, evaluate(_one(each.text), scope)) for each in expression.references]
+    named = [(each.text, resolve(each, scope)) for each in expression.references]
     shown = [
-        f"{name} is {value.reason if isinstance(value, Undecided) else show_json(value, 300)}"
+        f"{name} is {'missing' if isinstance(value, Missing) else show_json(value, 300)}"
         for name, value in dict(named).items()
     ]
     if isinstance(claim, Undecided):
         return check_result(False, "\n".join((f"undecided: {claim.reason}", *shown)), hide)
     head = f"{expression.text} is {'true' if claim else 'false'}"
     return check_result(claim, "\n".join((head, *shown)), hide)
-
-
-def _one(path: str) -> Expression:
-    parsed = parse_expression(path)
-    assert not isinstance(parsed, Fault)  # it was a part of one that could be parsed
-    return parsed
 
 
 def judge_result(
