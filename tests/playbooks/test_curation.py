@@ -1,5 +1,6 @@
 """Curation over months on a virtual clock: what is used stays, what is pinned is never touched."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,33 @@ def test_a_skill_file_that_is_wrong_says_how(tmp_path: Path, text: str, says: st
     file.write_text(text)
     with pytest.raises(InvalidUsage, match=says):
         read_emitted(file)
+
+
+def test_a_clock_that_was_set_back_is_curated_by_once_and_not_at_every_use(tmp_path: Path) -> None:
+    calendar = Calendar()
+    with library(tmp_path, calendar) as opened:
+        curate_if_due(opened)
+        calendar.pass_days(-400)
+        for _ in range(5):
+            curate_if_due(opened)
+        done = [each for each in opened.store.audit(50) if each.action == "curate"]
+        assert len(done) == 2
+
+
+def test_names_that_are_not_utf_8_keep_no_other_playbook_from_its_use(tmp_path: Path) -> None:
+    write_skill(tmp_path, "fine", "a fine one")
+    odd = write_skill(tmp_path, "odd", "an odd one")
+    for bad in (os.fsencode(odd.parent) + b"/bad\xff", os.fsencode(odd) + b"/more\xff"):
+        os.mkdir(bad)
+        Path(os.fsdecode(bad), "SKILL.md").write_text("---\nname: bad\ndescription: b\n---\nx\n")
+    with library(tmp_path) as opened:
+        assert opened.named("fine").is_usable
+        [broken] = [each for each in opened.all() if each.name == "odd"]
+        assert "not UTF-8" in broken.fault
+
+
+def test_a_use_of_nothing_counts_for_nobody(tmp_path: Path) -> None:
+    with library(tmp_path) as opened:
+        emitted(opened, "bread")
+        opened.count_use([])
+        assert opened.named("bread").uses == 0

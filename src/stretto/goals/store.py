@@ -130,7 +130,9 @@ class GoalStore:
     def check_seal(self, id: str) -> None:
         """Raises PlanNotAccepted where the goal is not as it was set: it may hold any command."""
         for spec, seal in self._read("SELECT spec, seal FROM goals WHERE id = ?", (id,)):
-            if not hmac.compare_digest(seal, self._seal(id, spec)):
+            if not hmac.compare_digest(
+                str(seal).encode("utf-8", "replace"), self._seal(id, spec).encode()
+            ):
                 hint = f"read it (stretto goal show {id}), then set it again"
                 raise PlanNotAccepted(f"goal {id} was changed since it was set", hint=hint)
 

@@ -17,8 +17,9 @@ from stretto.plan.model import Brief, Plan, PlannedPlaybook
 from stretto.plan.workflow_steps import known_scopes, with_briefs
 from stretto.playbooks.library import Library
 from stretto.playbooks.playbook import Playbook
-from stretto.templates.render import render_known
+from stretto.templates.render import known_pieces
 from stretto.templates.scope import Scope
+from stretto.templates.template import Template
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import is_asked
 from stretto.vocabulary.names import LEAD
@@ -126,7 +127,17 @@ class _Choice:
         agent = self.plan.agents[brief.agent]
         told = [agent.role]
         if brief.instruction is not None:
-            told.insert(0, render_known(brief.instruction, scope))
+            told.insert(0, _begin(brief.instruction, scope))
         if brief.instruction is None or brief.style == "input":
-            told.append(render_known(agent.prompt, scope))
+            told.append(_begin(agent.prompt, scope))
         return "\n".join(told)
+
+
+def _begin(template: Template, scope: Scope) -> str:
+    """As much as a query takes: an input may be large, and be named many times."""
+    told = ""
+    for piece in known_pieces(template, scope):
+        told += piece[:_MOST_QUERY]
+        if len(told) >= _MOST_QUERY:
+            break
+    return told

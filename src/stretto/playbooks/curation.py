@@ -68,7 +68,7 @@ def curate_if_due(library: Library) -> None:
     a clock that was set back must not put it off for years."""
     last = library.store.last_time("curate")
     if last is None or not 0 <= library.now() - last < DAY_SECONDS:
-        curate(library, since=last or 0.0)
+        curate(library, since=min(last or 0.0, library.now()))
 
 
 def _decide(library: Library, now: float, since: float) -> Iterator[CurationStep]:

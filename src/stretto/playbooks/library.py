@@ -194,6 +194,8 @@ class Library:
     def count_use(self, names: Iterable[str], by: PlaybookUse | None = None) -> None:
         """Note that these playbooks were given to a step now. `by`: the step, if it was one."""
         wanted = tuple(names)
+        if not wanted:
+            return
         used = [each.id for each in self._counting(self.store.every(self._layers, *wanted))]
         with self.store.change():
             self.store.count_use(used, self.now(), by)

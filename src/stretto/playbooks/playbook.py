@@ -111,11 +111,21 @@ def skill_folders(root: Path, follows_links: bool) -> list[Path]:
             found = sorted(
                 entry.name
                 for entry in entries
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=follows_links)
+                if not entry.name.startswith(".")
+                and _is_utf8(entry.name)  # the index is UTF-8, and no playbook can have such a name
+                and entry.is_dir(follow_symlinks=follows_links)
             )
     except OSError:  # a folder that is not there holds nothing
         return []
     return [root / name for name in found if os.path.lexists(root / name / SKILL_FILE)]
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def stamp_of(folder: Path) -> str:
@@ -126,6 +136,8 @@ def stamp_of(folder: Path) -> str:
             digest.update(f"{file.path}\0{file.size}\0{file.stamp}\n".encode(errors="replace"))
     except _Refused as refused:
         return f"refused: {refused}"
+    except OSError as error:  # a file was removed meanwhile, or a folder may not be entered
+        return f"refused: {error.strerror or type(error).__name__}"
     return digest.hexdigest()
 
 
@@ -244,6 +256,8 @@ def _files_of(folder: Path) -> Iterator[SkillFile]:
             if count > MOST_FILES:
                 raise _Refused(f"it has more than {MOST_FILES} files")
             path = name if inside == "." else f"{inside}/{name}"
+            if not _is_utf8(path):
+                raise _Refused(f"the name of its file {path!a} is not UTF-8")
             stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
             yield SkillFile(path, status.st_size, stamp)
 

@@ -232,9 +232,10 @@ class PlaybookStore:
         self._db.execute(moved, (id, other))
 
     def last_time(self, action: str) -> float | None:
-        found = "SELECT max(at) FROM audit WHERE action = ?"
-        (at,) = self._db.execute(found, (action,)).fetchone()
-        return None if at is None else float(at)
+        # By the order of the rows: the times of a clock that was set back are the latest for long.
+        found = "SELECT at FROM audit WHERE action = ? ORDER BY rowid DESC LIMIT 1"
+        row = self._db.execute(found, (action,)).fetchone()
+        return None if row is None else float(row[0])
 
     def note(self, at: float, action: str, name: str, why: str = "", by: str = "") -> None:
         insert = "INSERT INTO audit (at, action, name, why, by) VALUES (?, ?, ?, ?, ?)"
