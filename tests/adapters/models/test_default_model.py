@@ -82,6 +82,23 @@ def test_ollama_is_next_and_its_embedding_models_are_passed_over() -> None:
     assert "Ollama answers" in found.notes[0]
 
 
+@pytest.mark.parametrize("listing", [b'{"models": 5}', b'{"models": [5, {"name": 5}]}', b"[]"])
+def test_a_list_of_models_that_is_none_is_as_good_as_none(listing: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(listing)}\r\n\r\n"
+        writer.write(head.encode() + listing)
+        writer.close()
+
+    async def found() -> ModelSelection:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            environ = {"OLLAMA_HOST": f"127.0.0.1:{port}"}
+            return await find_default_model(environ, pulled=lambda: "local:qwen")
+
+    assert asyncio.run(found()).default == "local:qwen"
+
+
 def test_an_ollama_without_models_is_as_good_as_none() -> None:
     async def story() -> ModelSelection:
         async with OpenAIServer(models=()) as server:

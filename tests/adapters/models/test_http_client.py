@@ -2,10 +2,14 @@
 
 import asyncio
 import gc
+from base64 import b64encode
+from contextlib import suppress
 from urllib.parse import urlsplit
 
+import httpcore2
 import pytest
 
+from stretto.adapters.models import http_client
 from stretto.adapters.models.http_client import client_of, close_clients, proxy_for
 from stretto.testing.openai_script import Cut, Said, Status
 from stretto.testing.openai_server import OpenAIServer
@@ -47,6 +51,68 @@ def test_many_at_once_each_have_their_own_connection_and_leave_it_to_the_next() 
             assert (await client_of(server.url)).idle_connections == 50
 
     asyncio.run(story())
+
+
+def test_of_more_connections_than_are_kept_the_others_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_client, "_IDLE_MOST", 2)
+
+    async def story() -> None:
+        open_now: set[asyncio.StreamWriter] = set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            open_now.add(writer)
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                while await reader.readuntil(b"\r\n\r\n"):
+                    await asyncio.sleep(0.05)
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            open_now.discard(writer)
+
+        async def ask_once(url: str) -> None:
+            client = await client_of(url)
+            head = [(b"Host", b"x")]
+            async with client.send("GET", "/", head, idle_seconds=9, connect_seconds=9) as said:
+                async for _ in said.aiter_stream():
+                    pass
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            await asyncio.gather(*(ask_once(url) for _ in range(8)))
+            for left in (2, 0):
+                for _ in range(500):
+                    if len(open_now) == left:
+                        break
+                    await asyncio.sleep(0.02)
+                assert len(open_now) == left
+                await close_clients()
+            await asyncio.sleep(0.1)  # what was closed ends
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("url", "auth"),
+    [
+        ("http://user:p%40ss@proxy:3128", b"user:p@ss"),
+        ("http://us%3Aer@proxy", b"us:er:"),
+        ("http://proxy", None),
+    ],
+)
+def test_a_proxy_is_told_its_name_and_password_as_they_are_meant(
+    url: str, auth: bytes | None
+) -> None:
+    proxy = http_client._proxy(url, None, http_client.ConnectionMaker())
+    told = [value for _, value in proxy._proxy_headers]
+    assert told == ([] if auth is None else [b"Basic " + b64encode(auth)])
+
+
+def test_a_proxy_with_a_port_that_is_no_number_is_a_fault_of_the_proxy() -> None:
+    with pytest.raises(httpcore2.ProxyError, match="proxy is wrong"):
+        http_client._proxy("http://proxy:notaport", None, http_client.ConnectionMaker())
 
 
 def test_a_connection_that_the_server_has_closed_is_not_used_again() -> None:

@@ -141,5 +141,6 @@ async def _list_names(
                 raise ValueError(f"HTTP {response.status}")
     listing = json.loads(body)
     items = listing.get(field) if isinstance(listing, dict) else None
-    found = [item.get(key) for item in items or [] if isinstance(item, dict)]
+    listed = items if isinstance(items, list) else []
+    found = [item.get(key) for item in listed if isinstance(item, dict)]
     return [name for name in found if isinstance(name, str) and name]

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
@@ -254,8 +254,8 @@ class HttpClient:
         finally:
             if connection is not None and is_reusable and len(self._idle) < _IDLE_MOST:
                 self._idle.append((connection, wire))
-            elif not is_reusable and isinstance(wire, HttpConnection):
-                wire.abort()
+            elif isinstance(wire, HttpConnection) and not (connection is None and is_reusable):
+                wire.abort()  # nobody keeps it: only a proxy keeps its connections itself
 
     @property
     def idle_connections(self) -> int:
@@ -346,8 +346,11 @@ def _proxy(
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https"):
         raise httpcore2.ProxyError(f"a {parts.scheme} proxy is not supported; use an HTTP proxy")
-    auth = (parts.username, parts.password or "") if parts.username else None
-    address = f"{parts.scheme}://{parts.hostname}:{_port(parts)}"
+    auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    try:
+        address = f"{parts.scheme}://{parts.hostname}:{_port(parts)}"
+    except ValueError as error:  # its port is no number
+        raise httpcore2.ProxyError(f"the address of the proxy is wrong: {error}") from None
     return httpcore2.AsyncHTTPProxy(
         address, auth, ssl_context=tls, max_connections=None, network_backend=wires
     )

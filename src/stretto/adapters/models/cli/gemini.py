@@ -121,7 +121,7 @@ CLI = Cli(
     read=_read,
     speaks_acp=True,
     exit_codes={
-        41: Failure("error", f"gemini is not logged in ({_LOGIN})"),
+        41: Failure("permanent", f"gemini is not logged in ({_LOGIN})"),
         53: Failure("error", "gemini reached the turn limit of its own settings"),
         55: Failure("refused", _NOT_TRUSTED),
     },
