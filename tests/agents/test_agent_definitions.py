@@ -98,6 +98,15 @@ def test_a_file_without_front_matter_is_a_prompt(read, text):
     assert (found.agent.prompt, found.agent.tools) == (text.strip(), ())
 
 
+@pytest.mark.parametrize("blank", ["\n", " \t\n\n", "\r\n"])
+def test_blank_lines_before_front_matter_hide_none_of_it(read, blank):
+    found = read("a.md", blank + "---\ntools: Read\n---\nYou judge.")
+    assert found.agent is not None
+    assert (found.agent.prompt, found.agent.tools) == ("You judge.", ("Read",))
+    (problem,) = read("a.md", blank + "---\ntools: Read\n").problems
+    assert problem.message == "the front matter is not closed"
+
+
 @pytest.mark.parametrize("text", ["---\n---\nYou judge.", "---\n# none\n---\nYou judge."])
 def test_front_matter_may_be_empty(read, text):
     found = read("a.md", text)
@@ -175,6 +184,7 @@ def test_an_empty_key_of_another_tool_is_not_written(read):
         ("---\ntools: [Read\n---\nx", "RCP005", 2, 8),
         ("---\n\n\nposture: write\n---\nx", "RCP109", 4, 10),
         ("---\r\nname: a\r\nposture: write\r\n---\r\nx", "RCP109", 3, 10),
+        (" \t\n\n---\nname: a\nposture: write\n---\nx", "RCP109", 5, 10),
         ("---\n- a\n---\nx", "RCP103", 2, 1),
         ("---\nname: &x a\n---\nx", "RCP010", 2, 7),
         ("---\nname: a\nretry: {max_attempts: 0}\n---\nx", "RCP111", 3, 23),

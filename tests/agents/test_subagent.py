@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
-from stretto.agents.conversation import _JSON_ONLY
+from stretto.agents.conversation import _JSON_ONLY, LeadTurn
 from stretto.events.model import ModelFailedOver, ModelSpoke, ToolStarted
+from stretto.ports.model import ModelReply, UserMessage
 from stretto.ports.runner import CallEstimate, NothingLeft, Reservation
-from stretto.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
+from stretto.testing.openai_script import Asked, Said, Status, TokenUsage, ToolCall, rate_limited
+from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.models import ModelSelection
+from stretto.vocabulary.names import LEAD
 from support.subagents import play, request
 
 # Far more than a busy machine needs between two beats of the loop.
@@ -130,6 +133,40 @@ def test_a_cap_without_a_word_is_a_failure(tmp_path: Path) -> None:
     more = Said("", tool_calls=(ToolCall("Glob", {"pattern": "*"}),))
     done = play(more, request(tools=("Glob",), workspace=str(tmp_path), max_turns=1))
     assert "max turns (1) reached" in done.failure.error
+
+
+class Remembered:
+    """A chat in which one question was answered before."""
+
+    earlier = (UserMessage("what is 2 + 2?"), ModelReply("It is four."))
+
+    async def recall(self, number: int) -> ModelReply | None:
+        return None
+
+    async def keep(self, number: int, reply: ModelReply) -> None:
+        pass
+
+
+@pytest.mark.parametrize("said", ["", "It will be six."])
+def test_at_the_cap_of_a_chat_turn_no_earlier_answer_counts(said: str, tmp_path: Path) -> None:
+    more = Said(said, tool_calls=(ToolCall("Glob", {"pattern": "*"}),))
+    asked = request("And 3 + 3?", agent=LEAD, tools=("Glob",), workspace=str(tmp_path), max_turns=1)
+    done = play(more, asked, lead=LeadTurn(asked.run_id, lambda _: {}, Remembered()))
+    assert done.failure.kind == "empty" if not said else done.output == said
+
+
+def test_a_call_is_settled_with_what_it_took_of_each_kind() -> None:
+    settled = []
+
+    class Granted:
+        async def reserve(self, estimate: CallEstimate) -> Reservation:
+            return Reservation(10, 10, 0.0, False)
+
+        def settle(self, reserved: Reservation, usage: Usage) -> None:
+            settled.append((usage.input_tokens, usage.output_tokens, usage.model_calls))
+
+    play(Said("Done.", usage=TokenUsage(1_000, 500)), request(allowance=Granted()))
+    assert settled == [(1_000, 500, 1)]
 
 
 def test_a_schema_is_asked_of_the_provider_and_checked_by_us() -> None:

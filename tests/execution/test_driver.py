@@ -1,14 +1,16 @@
 """The driver: nothing happens before its cause is safe, and everything that began is answered."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from msgspec import Raw
 
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
+from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -26,6 +28,7 @@ from stretto.execution.runs import Runs, Start
 from stretto.execution.start_line import StartLine
 from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
+from stretto.ports.workspace import SharedWorkspace, UndeclaredChanges
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.names import RunId, StepId
@@ -107,6 +110,32 @@ def test_a_runner_that_raises_fails_its_attempt_and_not_the_run() -> None:
     state = stage.do(stage.runs().start(Start(stage.plan, {}, RUN), Broken()))
     assert state.status is RunStatus.FAILED
     assert state.steps[StepId("a")].error == "ZeroDivisionError: a bug in an adapter"
+
+
+class Unforeseen(LocalWorkspaces):
+    async def undeclared_changes(
+        self, shared: SharedWorkspace, declared: Sequence[str]
+    ) -> UndeclaredChanges:
+        raise ZeroDivisionError("a bug in an adapter")
+
+
+def test_a_shared_workspace_that_cannot_be_looked_at_is_a_warning_whatever_the_reason(
+    tmp_path: Path,
+) -> None:
+    writer = "{id: a, subagent: writer, prompt: x, posture: writer, workspace_mode: shared}"
+    stage = Stage(flat(writer))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+
+    async def story() -> RunState:
+        runs = Runs(stage.store, stage.clock, Unforeseen(tmp_path / "home"))
+        async with asyncio.timeout(60):
+            start = Start(stage.plan, {}, RUN, workspace=str(workspace))
+            return await runs.start(start, stage.runner)
+
+    state = stage.do(story())
+    assert statuses(state) == {"a": "succeeded"}
+    assert any("could not be looked at: a bug in an adapter" in each for each in state.all_warnings)
 
 
 class Cancelling:

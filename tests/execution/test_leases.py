@@ -20,12 +20,17 @@ class Told:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.lost: list[StrettoError] = []
+        self.durable: list[asyncio.Future[None]] = []
+        self.writes = True  # what it is told, into the journal
 
     def now(self) -> float:
         return 5.0
 
-    def tell(self, event: Event) -> None:
+    def queue(self, event: Event, durable: asyncio.Future[None]) -> None:
         self.events.append(event)
+        self.durable.append(durable)
+        if self.writes:
+            durable.set_result(None)
 
     def on_lease_lost(self, error: StrettoError) -> None:
         self.lost.append(error)
@@ -92,6 +97,48 @@ def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
     clock.run(story())
 
 
+def test_post_stays_in_the_mailbox_until_it_is_on_record() -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper, stopped = LeaseKeeper(store), Told()
+        stopped.writes = False
+        await store.send(RUN, CancelRequested(1.0, "why"))
+        keeper.add(await Lease.take(store, clock, RUN, "me"), stopped)
+        await asyncio.sleep(5)
+        keeper.remove(RUN)
+        assert len(stopped.events) == 1
+        assert len(await store.pending()) == 1, "its driver never wrote it down"
+        again = Told()
+        keeper.add(await Lease.take(store, clock, RUN, "me"), again)
+        await asyncio.sleep(5)
+        keeper.remove(RUN)
+        assert [type(event) for event in again.events] == [CancelRequested]
+        assert await store.pending() == []
+
+    clock.run(story())
+
+
+def test_post_that_is_on_record_goes_though_its_driver_leaves_at_once() -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper, told = LeaseKeeper(store), Told()
+        told.writes = False
+        await store.send(RUN, CancelRequested(1.0, "why"))
+        await store.send(RUN, CancelRequested(1.0, "it came too late"))
+        keeper.add(await Lease.take(store, clock, RUN, "me"), told)
+        await keeper.poll_mailbox()
+        told.durable[0].set_result(None)
+        await keeper.acknowledge(RUN)
+        keeper.remove(RUN)
+        assert [message.number for message in await store.pending()] == [2]
+
+    clock.run(story())
+
+
 def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -122,6 +169,34 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
     assert f"run {RUN}: ignored an approval of g" in approval
     assert "\x1b" not in approval
     assert "run_ended" in end
+
+
+def test_a_message_that_nobody_can_judge_keeps_no_other_from_its_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    def why_dropped(run_id: RunId, event: ExternalEvent) -> str:
+        if isinstance(event, Approved):
+            raise ZeroDivisionError("a bug")
+        return ""
+
+    async def story() -> None:
+        keeper, told = LeaseKeeper(store, why_dropped=why_dropped), Told()
+        await store.send(RUN, Approved(1.0, StepId("g")))
+        keeper.add(await Lease.take(store, clock, RUN, "me"), told)
+        await asyncio.sleep(5)
+        await store.send(RUN, CancelRequested(1.0))
+        await asyncio.sleep(5)
+        keeper.remove(RUN)
+        assert [type(event) for event in told.events] == [CancelRequested]
+        (left,) = await store.pending()
+        assert isinstance(left.event, Approved), "whoever drives the run next may do better"
+
+    clock.run(story())
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert f"run {RUN}: cannot read a message (ZeroDivisionError: a bug) in its mailbox" in said
 
 
 class Unreadable(MemoryJournal):

@@ -1,5 +1,9 @@
 """A crash at any moment loses nothing: what had ended is never run again."""
 
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
 import pytest
 
 from stretto.events.model import (
@@ -12,11 +16,15 @@ from stretto.events.model import (
     RunResumed,
     TimerFired,
 )
+from stretto.ports.journal import StoredEvent
+from stretto.problems.errors import StrettoError
 from stretto.report.report import report_as_json, report_of
 from stretto.schedule.outputs import output_of
-from stretto.vocabulary.names import StepId
+from stretto.schedule.state import RunState
+from stretto.vocabulary.models import Setup
+from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from support.driven_runs import RUN, Stage, after_a_crash, places, statuses
+from support.driven_runs import RUN, Counting, Stage, after_a_crash, places, statuses
 from support.recipes import flat
 
 EVERYTHING = flat(
@@ -111,6 +119,65 @@ def test_resuming_a_run_that_has_ended_changes_nothing() -> None:
     assert stage.resume().status is RunStatus.PARTIAL
     assert stage.bytes() == before
     assert len(stage.runner.begun) == done
+
+
+class Unidentified(Counting):
+    """Cannot say which models answer, as when a key is missing."""
+
+    error: BaseException
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [StrettoError("no key"), OSError("no file"), asyncio.CancelledError()], ids=repr
+)
+def test_a_resume_that_fails_before_it_drives_holds_the_run_no_longer(
+    error: BaseException,
+) -> None:
+    stage = Stage(GATED)
+    stopped = stage.runs()
+    stopped.stop()
+    stage.do(stage.starting(stopped))
+    broken = Unidentified(SCRIPT, stage.clock, stage.log)
+    broken.error = error
+    runs = stage.runs()
+
+    async def story() -> RunState:
+        with pytest.raises(type(error)):
+            await runs.resume(RUN, broken)
+        row = await stage.store.run(RUN)
+        assert row is not None
+        assert row.leased_by is None
+        return await runs.resume(RUN, stage.runner)
+
+    assert stage.do(story()).status is RunStatus.WAITING
+
+
+def test_a_run_that_cannot_be_read_is_held_by_nobody_who_tried_to_cancel_it() -> None:
+    stage = Stage(GATED)
+    stopped = stage.runs()
+    stopped.stop()
+    stage.do(stage.starting(stopped))
+    runs, read, left = stage.runs(), stage.store.read, [1]
+
+    async def read_once(run_id: RunId, after: int = 0, **how: Any) -> list[StoredEvent]:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("no file")
+        return await read(run_id, after, **how)
+
+    async def story() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stage.store, "read", read_once)
+            with pytest.raises(OSError, match="no file"):
+                await runs.cancel(RUN)
+        row = await stage.store.run(RUN)
+        assert row is not None
+        assert row.leased_by is None
+
+    stage.do(story())
 
 
 def test_an_end_that_was_not_written_is_written_on_resume() -> None:

@@ -18,8 +18,9 @@ from stretto.events.model import (
     RunEnded,
     RunStarted,
 )
-from stretto.execution.runs import Runs
+from stretto.execution.runs import Runs, Start
 from stretto.ports.journal import Leased
+from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.schedule.state import RunState
 from stretto.vocabulary.names import RunId, StepId
@@ -86,6 +87,46 @@ def test_a_cancel_reaches_a_running_driver_within_a_second_and_keeps_what_ended(
     assert [each.reason for each in stage.journal() if isinstance(each, CancelRequested)] == [
         "enough"
     ]
+    assert stage.do(stage.store.pending()) == []
+
+
+class SlowToStop:
+    """Its attempts take three seconds to stop, as those do that wait for a program."""
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(3)
+        return Success("ok")
+
+
+def test_a_cancel_that_a_stopped_driver_cannot_follow_counts_when_the_run_is_resumed() -> None:
+    stage = Stage(flat("{id: a, subagent: researcher, prompt: x}"))
+
+    async def story() -> RunState:
+        server = stage.runs()
+        start = Start(stage.plan, {}, RUN)
+        drive = asyncio.ensure_future(server.start(start, SlowToStop()))
+        await asyncio.sleep(10)
+        server.stop()
+        await asyncio.sleep(1)
+        await stage.runs().cancel(RUN, "I do not want it")
+        return await drive
+
+    assert not stage.do(story()).has_ended
+    assert stage.resume().status is RunStatus.CANCELLED
+    assert stage.runner.begun == []
+    assert stage.do(stage.store.pending()) == []
+
+
+def test_a_message_about_a_run_that_goes_on_waiting_is_read_once() -> None:
+    stage = Stage(flat("{id: g, subagent: writer, gate: human, prompt: x}"))
+    stage.start()
+    stage.do(stage.store.send(RUN, Approved(1.0, StepId("g"), key="of another prompt")))
+    for _ in range(2):
+        assert stage.resume().status is RunStatus.WAITING
+    assert len([each for each in stage.journal() if isinstance(each, Approved)]) == 1
     assert stage.do(stage.store.pending()) == []
 
 

@@ -192,6 +192,12 @@ def test_a_decision_that_somebody_else_posted_does_not_count(
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "succeeded"
 
 
+def test_a_seal_that_is_no_text_is_only_a_wrong_one() -> None:
+    assert not SEALS.is_given("run-1", structs.replace(APPROVED, seal="\ud800"))
+    with pytest.raises(PlanNotAccepted):
+        SEALS.check(started(seal="\ud800"))
+
+
 def test_a_rejection_by_the_user_counts_and_can_be_resumed() -> None:
     stage = Stage(GATED)
     runs = Runs(stage.store, stage.clock, seals=SEALS)

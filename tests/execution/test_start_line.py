@@ -136,6 +136,19 @@ def test_an_error_in_the_thread_reaches_whoever_asked_and_nobody_else() -> None:
     asyncio.run(main())
 
 
+def test_work_that_runs_out_of_values_fails_alone() -> None:
+    async def story() -> None:
+        hop = ThreadHop()
+        asked = hop.run(lambda: next(iter(()))), hop.run(lambda: 1), hop.run(lambda: 2)
+        async with asyncio.timeout(5):
+            failed, *others = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(failed, RuntimeError), "a StopIteration can be told to nobody who awaits"
+        assert isinstance(failed.__cause__, StopIteration)
+        assert others == [1, 2]
+
+    asyncio.run(story())
+
+
 def test_what_is_asked_by_the_time_a_thread_is_free_is_done_together() -> None:
     async def main() -> None:
         opened, groups, begun, go_on = [0], dict[int, int](), Event(), Event()

@@ -1,6 +1,14 @@
+import asyncio
+import os
+import time
+from pathlib import Path
+
 import pytest
 
-from stretto.processes.limited import HeadAndTail
+from stretto.processes import limited
+from stretto.processes.limited import HeadAndTail, run_limited
+from stretto.processes.programs import ProgramStart
+from stretto.processes.watchdog import DiskWatch, ResourceLimits
 
 
 def said(most_bytes: int, *chunks: bytes) -> tuple[str, int]:
@@ -31,3 +39,55 @@ def test_a_limit_of_one_byte_holds() -> None:
     text, dropped = said(1, b"ab", b"c")
     assert text.startswith("a\n[… 2 bytes")
     assert dropped == 2
+
+
+def test_a_program_that_is_cancelled_twice_ends_though_a_look_at_the_disk_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_long(self: DiskWatch, pid: int) -> bool:
+        time.sleep(0.6)
+        return False
+
+    monkeypatch.setattr(DiskWatch, "is_exceeded", look_long)
+    note = tmp_path / "pid"
+    words = ("/bin/sh", "-c", f"echo $$ > {note}; exec sleep 20")
+    start = ProgramStart(words, tmp_path, {"PATH": "/usr/bin:/bin"})
+
+    async def story() -> None:
+        running = asyncio.create_task(
+            run_limited(start, ResourceLimits(), [tmp_path], is_namespace=False)
+        )
+        async with asyncio.timeout(10):
+            while not (note.exists() and note.read_text().strip()):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # it looks at the disk now
+        running.cancel()  # the step has timed out
+        await asyncio.sleep(0.1)
+        running.cancel()  # and the run is stopped
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(story())
+    assert not Path("/proc", note.read_text().strip()).exists()
+
+
+def test_a_start_without_room_for_its_second_pipe_leaves_no_descriptor_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = ProgramStart(("/bin/true",), tmp_path, {})
+    pipe, left = os.pipe, [1]
+
+    def pipe_once() -> tuple[int, int]:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(24, "Too many open files")
+        return pipe()
+
+    async def story() -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        monkeypatch.setattr(limited.os, "pipe", pipe_once)
+        with pytest.raises(OSError, match="Too many"):
+            await run_limited(start, ResourceLimits(), [], is_namespace=False, keeps_errors=True)
+        assert len(os.listdir("/proc/self/fd")) == before
+
+    asyncio.run(story())

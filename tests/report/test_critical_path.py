@@ -71,6 +71,43 @@ def test_a_wait_for_a_person_is_named():
     assert write.waited_for == ""
 
 
+@pytest.mark.parametrize("decided", [Approved, Rejected])
+def test_a_wait_for_a_person_is_named_where_the_resume_asked_for_one(decided):
+    recipe = """
+name: asked
+steps:
+  - {id: a, agent: worker, prompt: x}
+  - {id: b, agent: worker, prompt: y, posture: writer, depends_on: [a]}
+"""
+    run = Driven(plan_of(recipe), {}, now=NEW_YEAR).start()
+    run.see(RunResumed(run.now, "ask"))
+    run.run()
+    asked_key = run.state.steps[StepId("b")].asked_key
+    run.see(decided(run.now + 600, StepId("b"), "ana", key=asked_key))
+    run.run()
+    _, b = report_of(run.state).critical_path
+    assert (b.waited_for, b.waited_seconds) == ("a person", 600)
+
+
+def test_a_person_who_was_asked_later_is_not_what_the_start_waited_for():
+    recipe = """
+name: narrow
+steps:
+  - {id: a, agent: worker, prompt: x}
+  - {id: b, agent: worker, prompt: y, posture: writer, recovery: ask}
+"""
+    script = {"a": Give("x", after=7), "b": [Hang(), "done"]}
+    run = Driven(plan_of(recipe, width=1), script, now=NEW_YEAR).start()
+    run.run()
+    run.see(RunResumed(run.now + 100))
+    asked_key = run.state.steps[StepId("b")].asked_key
+    run.see(Approved(run.now + 600, StepId("b"), "ana", key=asked_key))
+    run.run()
+    assert run.state.steps[StepId("b")].decisions[0].void == ""
+    _, b = report_of(run.state).critical_path
+    assert b.waited_for == "a free place"
+
+
 def test_a_skipped_step_passes_the_chain_on_without_being_in_it():
     recipe = """
 name: routed

@@ -9,6 +9,7 @@ from typing import Any
 from stretto.adapters.models.named import NamedModels
 from stretto.adapters.tools.functions import AnyFunctionTool
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from stretto.agents.conversation import LeadTurn
 from stretto.agents.subagent import Subagents
 from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelRetried, ToolEnded
@@ -109,6 +110,7 @@ def play(
     timeout: float = 30.0,
     retries: int = 3,
     functions: Sequence[AnyFunctionTool] = (),
+    lead: LeadTurn | None = None,
 ) -> Outcome:
     async def main() -> Outcome:
         async with OpenAIServer(script) as server:
@@ -127,6 +129,7 @@ def play(
                 redactor=Redactor(given),
                 retries=retries,
                 sleep=heard.sleep,
+                lead=lead,
             )
             try:
                 async with asyncio.timeout(timeout):

@@ -27,7 +27,8 @@ from stretto.toolnames.filters import tool_fault
 from stretto.validation.schema import schema_faults
 from stretto.vocabulary.names import KNOWN_TOOLS, AgentId, is_id
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 AGENT_SUFFIXES = (".md", ".yaml", ".yml")
 
 
@@ -176,11 +177,12 @@ def _split(source: Source, path: Path) -> tuple[Document, str]:
     text = source.text
     if path.suffix != ".md":
         return compose(source), ""
-    matter = _FRONT_MATTER.match(text)
-    if matter is None and text.split("\n", 1)[0].rstrip() == "---":
+    blank = text[: _BLANK_LINES.match(text).end()]  # type: ignore[union-attr]
+    matter = _FRONT_MATTER.match(text, len(blank))
+    if matter is None and text[len(blank) :].split("\n", 1)[0].rstrip() == "---":
         problem = source.problem(
             "RCP005",
-            source.place_of_index(0, 3),
+            source.place_of_index(len(blank), 3),
             "the front matter is not closed",
             "end it with a line '---'",
         )
@@ -189,7 +191,7 @@ def _split(source: Source, path: Path) -> tuple[Document, str]:
         # A bare prompt is a fine agent; it only has no settings.
         return Document(source, MapNode(0, 0)), text.strip()
     # Blanked, not cut: lines keep their numbers.
-    front = "   " + matter[0][3:].rstrip().removesuffix("---")
+    front = blank.replace("\t", " ") + "   " + matter[0][3:].rstrip().removesuffix("---")
     document = compose(Source(front, source.file))
     if document.root is None and [p.code for p in document.problems] == ["RCP016"]:
         document = Document(source, MapNode(0, 0))

@@ -130,6 +130,7 @@ class Conversation:
         if self.request.seconds_left is not None:
             self.ends_at = asyncio.get_running_loop().time() + self.request.seconds_left
         self.messages += self.memory.earlier if self.memory else ()
+        asked_at = len(self.messages)
         self.messages.append(UserMessage(prompt))
         turns = self.request.max_turns or DEFAULT_TURNS
         for turn in range(turns):
@@ -143,7 +144,7 @@ class Conversation:
             if not response.calls:
                 return self._answer(response.text, *self._doubts(response))
             if turn + 1 == turns:
-                return self._cut_off(response.calls, turns)
+                return self._cut_off(response.calls, turns, self.messages[asked_at:])
             self._tell(await self.tool_calls.carry_out(response.calls))
         raise AssertionError("an agent has at least one turn")
 
@@ -232,8 +233,7 @@ class Conversation:
             return ModelFault("budget", reserved.says)
         before = self.usage
         response = await self._request(name, model, reserved)
-        spent = self.usage.tokens - before.tokens
-        allowance.settle(reserved, Usage(spent, usd=self.usage.usd - before.usd))
+        allowance.settle(reserved, self.usage - before)
         return response
 
     async def _request(
@@ -354,11 +354,13 @@ class Conversation:
         elif says_nothing(response.text):
             yield f"{name} answered only '{one_line(response.text, _MOST_WORD)}', which says nothing"
 
-    def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
-        """The text so far is the answer, with a warning."""
+    def _cut_off(
+        self, calls: Sequence[RequestedCall], turns: int, since_asked: Sequence[ChatMessage]
+    ) -> Answer | Failure:
+        """The text so far is the answer, with a warning. Of a chat only that of this turn."""
         said = f"max turns ({turns}) reached"
         self.tool_calls.refuse(calls, said)
-        replies = (each.text for each in self.messages if isinstance(each, ModelReply))
+        replies = (each.text for each in since_asked if isinstance(each, ModelReply))
         if text := "\n\n".join(text for text in replies if text.strip()):
             return self._answer(text, f"{said}; the answer is the text so far")
         return Failure(

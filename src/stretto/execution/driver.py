@@ -116,11 +116,15 @@ class Driver:
         self._inbox.append(event)
         self._arrived.set()
 
+    def queue(self, event: Event, durable: asyncio.Future[None]) -> None:
+        """As `tell`; `durable` is done once the event is on record."""
+        self._awaiting.append(durable)
+        self.tell(event)
+
     async def record(self, event: Event) -> None:
         """Queue an event, and return when it is durable."""
         durable = asyncio.get_running_loop().create_future()
-        self._awaiting.append(durable)
-        self.tell(event)
+        self.queue(event, durable)
         await durable
 
     async def confirm(self) -> None:

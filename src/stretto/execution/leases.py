@@ -37,7 +37,7 @@ _MOST_LETTERS = 200  # of what is said about a message that does not count
 
 class Driven(Protocol):
     def now(self) -> float: ...
-    def tell(self, event: Event) -> None: ...
+    def queue(self, event: Event, durable: asyncio.Future[None]) -> None: ...
     def on_lease_lost(self, error: StrettoError) -> None: ...
 
 
@@ -150,6 +150,8 @@ class LeaseKeeper:
         self._renew_seconds = lease_seconds / 3
         self._poll_seconds = poll_seconds
         self._driven: dict[RunId, tuple[Lease, Driven]] = {}
+        # By number, the messages that were seen. Done: it is on record. None: it needs no more work.
+        self._seen: dict[RunId, dict[int, asyncio.Future[None] | None]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def add(self, lease: Lease, driven: Driven) -> None:
@@ -159,6 +161,7 @@ class LeaseKeeper:
 
     def remove(self, run_id: RunId) -> None:
         self._driven.pop(run_id, None)
+        self._seen.pop(run_id, None)
         if not self._driven and self._task is not None:
             self._task.cancel()
             self._task = None
@@ -178,25 +181,51 @@ class LeaseKeeper:
         with suppress(StrettoError):
             mine = [m for m in await self._store.pending() if m.run_id in self._driven]
             for message in mine:
-                self._tell(message, self._driven[message.run_id][1])
-            if mine:
-                await self._store.acknowledge([message.number for message in mine])
+                self._tell(message)
+            for run_id in {message.run_id for message in mine}:
+                await self.acknowledge(run_id)
 
-    def _tell(self, message: Message, driven: Driven) -> None:
-        # The run learns of it now: its clock never runs backwards.
-        now, event = driven.now(), message.event
+    async def acknowledge(self, run_id: RunId) -> None:
+        """Empty the run's mailbox of what is on record. Only of that: a message that its driver was
+        told and did not write down is for whoever drives the run next."""
+        seen = self._seen.get(run_id, {})
+        numbers = [number for number, durable in seen.items() if durable and durable.done()]
+        if numbers:
+            # What stays in the mailbox is read again, and counts once.
+            with suppress(StrettoError):
+                await self._store.acknowledge(numbers)
+                seen.update(dict.fromkeys(numbers))
+
+    def _tell(self, message: Message) -> None:
+        driven = self._driven[message.run_id][1]
+        seen = self._seen.setdefault(message.run_id, {})
+        if message.number in seen:
+            return
+        try:
+            event = self._event_of(message, driven.now())
+        except StrettoError:
+            return  # it is tried again later
+        except Exception as error:  # no message may cost all runs their keeper
+            seen[message.number] = None
+            _say(message, f"cannot read a message ({type(error).__name__}: {error})")
+            return
+        seen[message.number] = durable = asyncio.get_running_loop().create_future()
+        driven.queue(event, durable)
+
+    def _event_of(self, message: Message, now: float) -> Event:
+        """What the run is told, at the time when it learns of it: its clock never runs backwards."""
+        event = message.event
         if isinstance(event, ExternalEvent) and not (
             why := self._why_dropped(message.run_id, event)
         ):
-            driven.tell(structs.replace(event, at=now))
-            return
+            return structs.replace(event, at=now)
         if isinstance(event, UnknownEvent):
             why = f"a message that {event.reason}"
         elif not isinstance(event, ExternalEvent):
             why = f"a message that only its driver may write ({event.type})"
         why = one_line(visible_line(why), _MOST_LETTERS)
-        _say_dropped(message, why)
-        driven.tell(MessageDropped(now, why))
+        _say(message, f"ignored {why}")
+        return MessageDropped(now, why)
 
     async def _renew(self) -> None:
         # Together: what is asked of a store at once costs it one commit.
@@ -211,9 +240,9 @@ class LeaseKeeper:
             pass  # a full disk: the next append says so, and louder
 
 
-def _say_dropped(message: Message, what: str) -> None:
+def _say(message: Message, what: str) -> None:
     import logging  # seldom
 
     logging.getLogger("stretto.execution").warning(
-        "stretto: run %s: ignored %s in its mailbox", message.run_id, what
+        "stretto: run %s: %s in its mailbox", message.run_id, one_line(visible_line(what))
     )

@@ -222,15 +222,15 @@ class Runs:
                 return history.state
             self.check(history)
             undone = await self._recover(history.started.workspace)
-        except StrettoError:
+            clock = RunClock(self._clock, history.events[-1].at)
+            driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
+            _tell_undone(driver, undone)
+            setup = _identify_setup(history.state.plan, runner)
+            most = most_crashes or self._most_crashes
+            first = RunResumed(clock.now(), permission, setup, not row.is_let_go, most)
+        except BaseException:  # also when it is cancelled: others may have the run at once
             await lease.release()
             raise
-        clock = RunClock(self._clock, history.events[-1].at)
-        driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
-        _tell_undone(driver, undone)
-        setup = _identify_setup(history.state.plan, runner)
-        most = most_crashes or self._most_crashes
-        first = RunResumed(clock.now(), permission, setup, not row.is_let_go, most)
         return await self._go_on(lease, driver, first)
 
     def check(self, history: History) -> None:
@@ -320,7 +320,7 @@ class Runs:
             return
         try:
             driver = await self._undriven(lease)
-        except StrettoError:
+        except BaseException:
             await lease.release()
             raise
         if driver.state.has_ended:
@@ -541,6 +541,7 @@ class Runs:
 
     async def _drive(self, driver: Driver, first: Event | None = None) -> RunState:
         ended = await driver.drive(first)
+        await self._keeper.acknowledge(RunId(ended.run_id))
         await self._release(ended)
         return ended
 

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 class Successor(Protocol):
     """The driver that takes a place over."""
 
-    def tell(self, event: Event) -> None: ...
+    def queue(self, event: Event, durable: asyncio.Future[None]) -> None: ...
     def follow(self, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def on_lease_lost(self, error: StrettoError) -> None: ...
@@ -118,14 +118,14 @@ class PlaceInLine:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._inbox: list[Event] = []
+        self._inbox: list[tuple[Event, asyncio.Future[None]]] = []
         self._calls: list[Callable[[Successor], None]] = []
 
     def now(self) -> float:
         return self._clock.now()
 
-    def tell(self, event: Event) -> None:
-        self._inbox.append(event)
+    def queue(self, event: Event, durable: asyncio.Future[None]) -> None:
+        self._inbox.append((event, durable))
 
     def follow(self, seconds: float) -> None:
         self._calls.append(lambda driver: driver.follow(seconds))
@@ -137,8 +137,8 @@ class PlaceInLine:
         self._calls.append(lambda driver: driver.on_lease_lost(error))
 
     def hand_over(self, driver: Successor) -> None:
-        for event in self._inbox:
-            driver.tell(event)
+        for event, durable in self._inbox:
+            driver.queue(event, durable)
         for call in self._calls:
             call(driver)
 
@@ -214,6 +214,10 @@ class _Raised:
 def _outcome(work: Callable[[], object]) -> object:
     try:
         return work()
+    except StopIteration as error:  # a future cannot raise it, and those after it would hang
+        ended = RuntimeError("the work raised StopIteration")
+        ended.__cause__ = error
+        return _Raised(ended)
     except BaseException as error:  # whoever asked is told, and nobody else
         return _Raised(error)
 

@@ -155,7 +155,7 @@ class WriterCopies:
         try:
             found = await self._port.undeclared_changes(self._shared_workspace(step.id), declared)
             said = self._describe(step, found)
-        except (OSError, StrettoError) as error:
+        except Exception as error:  # whatever it is, the run must not hang
             found, said = UndeclaredChanges(()), [f"what it wrote could not be looked at: {error}"]
         is_unchanged = found.is_unchanged and not found.paths
         return ChangesCollected(

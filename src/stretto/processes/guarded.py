@@ -121,10 +121,13 @@ class GuardedProgram:
 async def run_guarded(start: ProgramStart) -> AsyncIterator[GuardedProgram]:
     """Raises OSError when not even the guard can be started."""
     life, ours = os.pipe()
-    output, errors = await _open_stream(), await _open_stream()
+    streams: list[_Stream] = []
     program: GuardedProgram | None = None
     try:
         try:
+            for _ in range(2):
+                streams.append(await _open_stream())
+            output, errors = streams
             with _open_stdin(start.stdin_text) as stdin:
                 command = python.guarded(start.words, start.folder, life)
                 process = await asyncio.create_subprocess_exec(
@@ -138,16 +141,16 @@ async def run_guarded(start: ProgramStart) -> AsyncIterator[GuardedProgram]:
                     start_new_session=True,
                 )
         finally:
-            for end in (life, output.write_end, errors.write_end):
+            for end in (life, *(stream.write_end for stream in streams)):
                 os.close(end)
         program = GuardedProgram(process, output.reader, errors.reader)
         yield program
     finally:
         os.close(ours)  # from here on the guard ends the program, even if we are killed now
         if program is not None:
-            await _complete(program.wait_for_end())
-        output.transport.close()
-        errors.transport.close()
+            await complete(program.wait_for_end())
+        for stream in streams:
+            stream.transport.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +164,15 @@ async def _open_stream() -> _Stream:
     # A pipe of our own and not asyncio's: it can be closed while a survivor holds the other end.
     read_end, write_end = os.pipe()
     reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb", 0)
-    )
+    file = os.fdopen(read_end, "rb", 0)
+    try:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), file
+        )
+    except BaseException:
+        file.close()
+        os.close(write_end)
+        raise
     return _Stream(reader, transport, write_end)
 
 
@@ -199,7 +208,7 @@ class _Tail:
             del self._kept[:-_MOST_TAIL_BYTES]
 
 
-async def _complete(ending: Coroutine[None, None, None]) -> None:
+async def complete(ending: Coroutine[None, None, None]) -> None:
     """Also if the task is cancelled meanwhile, which is raised afterwards: it takes some seconds."""
     task = asyncio.ensure_future(ending)
     is_cancelled = False

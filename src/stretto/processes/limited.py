@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import structs
 
+from stretto.processes.guarded import complete
 from stretto.processes.programs import ProgramStart
 from stretto.processes.watchdog import (
     DiskWatch,
@@ -119,8 +120,10 @@ async def run_limited(
     loop = asyncio.get_running_loop()
     began = loop.time()
     drain = _Drain(limits.output_bytes)
-    drains = [drain, _Drain(limits.output_bytes)] if keeps_errors else [drain]
+    drains = [drain]
     try:
+        if keeps_errors:
+            drains.append(_Drain(limits.output_bytes))
         async with joined_group(start.words, limits) as words:
             process = await _start(structs.replace(start, words=tuple(words)), drains)
             disk = DiskWatch(writable, limits.disk_bytes)
@@ -129,8 +132,7 @@ async def run_limited(
                 watchdog.start()
                 limit_hit = await _watch(process, watchdog, limits.wall_seconds)
             finally:
-                await asyncio.shield(asyncio.to_thread(watchdog.close))
-                await asyncio.shield(_end(process, is_namespace=is_namespace))
+                await complete(_close(watchdog, process, is_namespace=is_namespace))
             for each in drains:
                 await each.wait()
     finally:
@@ -186,6 +188,13 @@ async def _watch(process: Process, watchdog: Watchdog, wall_seconds: float) -> L
         return None if done else LimitName.WALL
     finally:
         ending.cancel()
+
+
+async def _close(watchdog: Watchdog, process: Process, *, is_namespace: bool) -> None:
+    try:
+        await asyncio.to_thread(watchdog.close)
+    finally:
+        await _end(process, is_namespace=is_namespace)
 
 
 async def _end(process: Process, *, is_namespace: bool) -> None:

@@ -68,7 +68,7 @@ def _what_let_start(
     assert ready_at is not None
     if start <= ready_at:
         return last, ""
-    if _awaited_person(step):
+    if _awaited_person(state, step):
         return last, "a person"
     # One event both ends a step and starts another, so the two times are equal.
     rivals = [
@@ -101,12 +101,15 @@ def _ends(step: StepState) -> Iterator[StepState]:
             yield from _ends(each)
 
 
-def _awaited_person(step: StepState) -> bool:
-    """At its own gate, or, if it is the first in a workflow step, at that one's."""
-    if step.planned.is_gated:
+def _awaited_person(state: RunState, step: StepState) -> bool:
+    """At its own gate, or, if it is the first in a workflow step, at that one's. A run that is
+    resumed with the permission `ask` has a gate before each of its writers."""
+    start = _start(state, step)
+    # A later decision is about a change that was held, or about work in doubt.
+    if step.planned.is_gated or any(d.event.at <= start and not d.void for d in step.decisions):
         return True
     holder = step.recipe.holder
-    return holder is not None and not step.planned.edges and _awaited_person(holder)
+    return holder is not None and not step.planned.edges and _awaited_person(state, holder)
 
 
 def _driven(state: RunState, start: float, end: float) -> float:
