@@ -508,6 +508,26 @@ replies:
     assert statuses == {"cancelled": 2, "complete": 1}
 
 
+def test_ctrl_c_at_a_question_of_a_command_ends_no_chat(folder: Path) -> None:
+    drafted = "name: tea\nsteps:\n  - {id: a, subagent: writer, prompt: It's about tea.}\n"
+    write(
+        folder, "script.yaml", json.dumps({"default": "Still here.", "replies": {"draft": drafted}})
+    )
+    code, screen, _ = talk(
+        folder,
+        ["chat", *MODEL],
+        [
+            ("> ", "/draft say hello\r"),
+            ("[s]ave only", CTRL_C),
+            ("the chat goes on", "Hello?\r"),
+            ("Still here.", "/exit\r"),
+        ],
+        {"TERM": "dumb"},
+    )
+    assert code == 0, screen
+    assert "it is kept: stretto draft --resume" in screen
+
+
 def test_a_closed_stdout_loses_no_turn(folder: Path) -> None:
     words = [sys.executable, "-m", "stretto", "chat", "-p", "Hi", *MODEL]
     reader, writer = os.pipe()

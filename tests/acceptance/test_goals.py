@@ -6,6 +6,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from support.background_runs import MODEL, await_call, journal, running
 from support.cli import refused, stretto, talk, write
 
@@ -177,6 +179,13 @@ def test_a_goal_waits_with_its_run_for_a_person(tmp_path: Path) -> None:
     assert stretto(tmp_path, "approve", run_id, "mark", "--no-resume").code == 0
     done = stretto(tmp_path, "goal", "resume", "--json")
     assert (done.code, done.json["goal"]["iterations"]) == (0, 1)
+
+
+@pytest.mark.parametrize("verb", ["show", "clear", "resume"])
+def test_an_empty_word_means_no_goal(tmp_path: Path, verb: str) -> None:
+    """As that of a shell's variable that is not set; it would mean the newest."""
+    error = refused(stretto(tmp_path, "goal", verb, "", "--json"), "usage")
+    assert error["message"] == "GOAL is empty"
 
 
 def test_a_goal_in_the_background_is_cleared_with_its_run(tmp_path: Path) -> None:

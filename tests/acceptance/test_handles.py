@@ -159,3 +159,18 @@ def test_what_is_neither_a_step_nor_a_run_is_told_as_both(
     assert said.code == 2
     assert f"run {run_id} has no step 'nobody', and there is no run 'nobody'" in said.err
     assert "its steps: " in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["prune RUN", "cancel RUN", "resume RUN", "report RUN", "output RUN g", "plan --run RUN",
+     "approve RUN", "approve RUN g", "reject RUN", "capture RUN"],
+)  # fmt: skip
+def test_an_empty_word_means_no_run(tmp_path: Path, words: str) -> None:
+    """As that of a shell's variable that is not set; the only run would fit it."""
+    ran(tmp_path, GATED)
+    given = ["" if word == "RUN" else word for word in words.split()]
+    error = refused(stretto(tmp_path, *given, "--json"), "usage")
+    assert error["message"].endswith(" is empty")
+    (row,) = stretto(tmp_path, "runs", "--json").json["runs"]
+    assert row["status"] == "waiting"

@@ -1,5 +1,6 @@
 """Runs that are killed, stopped, cancelled, watched and left to the background."""
 
+import json
 import os
 import signal
 import subprocess
@@ -229,3 +230,39 @@ def test_a_step_that_kills_its_process_three_times_is_given_up(tmp_path: Path) -
     assert step["error"] == "the process died 3 times while this step was running"
     write(tmp_path, "script.yaml", "default: ok")
     assert stretto(tmp_path, "retry", run_id, "--from", "b", *MODEL).code == 0
+
+
+def test_a_run_that_cannot_be_resumed_keeps_no_other_from_it(tmp_path: Path) -> None:
+    run_ids = []
+    for script in ("first.yaml", "second.yaml"):
+        write(tmp_path, "recipe.yaml", CHAIN)
+        write(tmp_path, script, STUCK)
+        with running(
+            tmp_path, "run", "recipe.yaml", "--json", "--model", f"scripted:{script}"
+        ) as child:
+            run_ids.append(_kill_at_b(child))
+    (tmp_path / "first.yaml").unlink()
+    write(tmp_path, "second.yaml", "default: ok")
+    said = stretto(tmp_path, "resume")
+    assert (said.code, said.out) == (2, "ok\n"), said
+    assert f"run {run_ids[0]} is not resumed: " in said.err
+    assert "first.yaml" in said.err
+    found = {
+        row["run_id"]: row["status"] for row in stretto(tmp_path, "runs", "--json").json["runs"]
+    }
+    assert found == {run_ids[0]: "interrupted", run_ids[1]: "complete"}
+    again = stretto(tmp_path, "resume", "--json")
+    assert (again.code, again.json["error"]["kind"]) == (2, "not_ready")
+
+
+def _kill_at_b(child: "subprocess.Popen[str]") -> str:
+    """The id of its run, once step b is at work and the process is killed."""
+    run_id = ""
+    for line in child.stdout or ():
+        event = json.loads(line)
+        run_id = run_id or event["run_id"]
+        if event["type"] == "attempt_started" and event["attempt"]["step"] == "b":
+            break
+    child.kill()
+    child.wait()
+    return run_id

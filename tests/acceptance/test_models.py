@@ -171,6 +171,19 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path, befo
     assert config(tmp_path).read_text(encoding="utf-8") == before
 
 
+@pytest.mark.parametrize("line", ["model: a:b", "model: a:b  # mine", "# model", "permission: ask"])
+def test_use_keeps_line_breaks_and_who_may_read_the_file(tmp_path: Path, line: str) -> None:
+    before = f"# mine\r\n{line}\r\nsubagents:\r\n  max_concurrency: 3\r\n"
+    write(tmp_path, "home/stretto.yaml", before).chmod(0o600)
+    assert stretto(tmp_path, "models", "use", "openai:gpt-x").code == 0
+    is_replaced = line.startswith("model")
+    after = (
+        before.replace("a:b", "openai:gpt-x") if is_replaced else f"{before}model: openai:gpt-x\r\n"
+    )
+    assert config(tmp_path).read_bytes().decode() == after
+    assert config(tmp_path).stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("name", ["local:nope", "nosuchprovider:x", "local:/no/such.gguf", ""])
 def test_use_takes_no_name_that_cannot_work(tmp_path: Path, name: str) -> None:
     assert stretto(tmp_path, "models", "use", name).code == 2

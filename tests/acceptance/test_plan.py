@@ -43,6 +43,10 @@ steps:
     subagent: writer
     prompt: "{{inputs.word}} {{inputs.size}} {{inputs.loud}} {{inputs.facts}} {{inputs.notes}} {{inputs.tone}}"
 """
+WRITER = """\
+name: w
+steps: [{id: save, subagent: worker, posture: writer, write_set: [out], prompt: go}]
+"""
 
 
 @pytest.fixture
@@ -341,3 +345,26 @@ def test_a_plan_in_text_tells_what_answers_must_be_and_what_happens_without(
     ):
         assert line in said.out, line
     assert "rules     must include a score field (decided by code" in said.out
+
+
+def test_a_dry_run_shows_the_model_and_the_gates_that_its_options_would_give(
+    folder: Path,
+) -> None:
+    write(folder, "w.yaml", WRITER)
+    words = ("run", "w.yaml", "--dry-run", "--json")
+    (step,) = succeeded(stretto(folder, *words))["would_run"]
+    assert (step["gate"], step["delegations"][0]["model"]) == (None, None)
+    options = ("--model", "openai:gpt-x", "--permission", "ask")
+    (step,) = succeeded(stretto(folder, *words, *options))["would_run"]
+    assert (step["gate"], step["delegations"][0]["model"]) == ("human", "openai:gpt-x")
+    said = stretto(folder, *words, "--permission", "read_only")
+    assert (said.code, said.json["error"]["kind"]) == (4, "permission_denied")
+
+
+@pytest.mark.parametrize("words", [["--detach"], ["-o", "x.md"], ["--report"], ["--open"]])
+def test_a_dry_run_refuses_what_only_a_run_can_do(folder: Path, words: list[str]) -> None:
+    given = ("run", "good.yaml", "-i", "topic=bees", "--dry-run")
+    said = stretto(folder, *given, *words)
+    assert (said.code, said.out) == (2, ""), said
+    assert "with --dry-run there is no run" in said.err
+    assert not (folder / "x.md").exists()

@@ -81,6 +81,38 @@ def test_a_schedule_is_added_shown_run_and_removed(folder: Path) -> None:
     refused(stretto(folder, "schedule", "show", "nightly", "--json"), "not_found")
 
 
+def test_a_run_that_cannot_start_now_is_on_record_as_failed_with_the_reason(folder: Path) -> None:
+    assert stretto(folder, "schedule", "add", "daily", "w", "--cron", "@daily").code == 0
+    write(folder, "stretto.yaml", "model: scripted:gone.yaml\n")
+    said = stretto(folder, "schedule", "run-now", "daily")
+    assert said.code != 0
+    [fire] = succeeded(stretto(folder, "schedule", "show", "daily", "--json"))["fires"]
+    assert (fire["status"], "gone.yaml" in fire["why"]) == ("failed", True)
+    assert _runs(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        (["--cron", "@daily", "--map", "topic=x"], "--map cannot be used with --cron"),
+        (
+            ["--cron", "@daily", "--existing", "--settle", "9s"],
+            "--settle, --existing cannot be used with --cron",
+        ),
+        (
+            ["--webhook", "--zone", "UTC", "--existing"],
+            "--zone, --existing cannot be used with --webhook",
+        ),
+        (["--watch", "inbox", "--input-for-file", "file", "--missed", "all"], "--missed"),
+    ],
+)
+def test_an_option_of_another_kind_of_trigger_is_refused(
+    folder: Path, words: list[str], lost: str
+) -> None:
+    said = stretto(folder, "schedule", "add", "x", "f", *words, "--json")
+    assert lost in refused(said, "usage")["message"]
+
+
 def test_killed_at_any_moment_each_fire_starts_exactly_one_run(folder: Path) -> None:
     add = ("schedule", "add", "in", "f", "--watch", "inbox", "--input-for-file", "file")
     assert stretto(folder, *add, "--settle", "50ms", "--overlap", "allow").code == 0

@@ -184,8 +184,8 @@ PUBLIC = {
     stretto.Goal: "clear halt id report resume stop wait",
     stretto.Playbooks: """add audit block_for capture curate delete list pin restore search show unpin uses""",
     stretto.SavedWorkflows: "capture delete list restore save versions",
-    stretto.Triggers: """add_folder add_schedule add_webhook change deliver fire fires list next pause remove
-        resume rotate serve show""",
+    stretto.Triggers: """add_folder add_schedule add_webhook change deliver fire fires give_up list next pause
+        remove resume rotate serve show""",
 }  # fmt: skip
 
 

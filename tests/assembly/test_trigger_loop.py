@@ -1,6 +1,7 @@
 """What a project's triggers fire: by policy, once, and on record before anything starts."""
 
 import asyncio
+import fcntl
 import json
 import os
 import sqlite3
@@ -15,6 +16,7 @@ import pytest
 
 from stretto.assembly.project import Project
 from stretto.assembly.surface import Surface
+from stretto.assembly.trigger_loop import new_fire
 from stretto.assembly.triggers import Triggers
 from stretto.problems.errors import (
     InvalidInputs,
@@ -24,7 +26,8 @@ from stretto.problems.errors import (
     RefusedToOverwrite,
 )
 from stretto.triggers.arrivals import signature
-from stretto.triggers.trigger import TriggerFire
+from stretto.triggers.store import TriggerStore
+from stretto.triggers.trigger import Trigger, TriggerFire
 from support.cli import environment, write
 
 NOON = datetime(2026, 6, 1, 12, 0, 30, tzinfo=UTC).timestamp()
@@ -95,6 +98,81 @@ def test_a_schedule_fires_when_it_is_due_and_not_before(tmp_path: Path) -> None:
                 "2026-06-01T14:00:00+00:00",
                 "2026-06-01T13:00:00+00:00",
             ]
+
+    asyncio.run(main())
+
+
+def test_one_look_starts_a_hundred_runs_and_the_next_ones_the_rest(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("s", "w", "0 0 1 1 *", overlap="allow")
+            trigger = await it.triggers.show("s")
+            fires = [new_fire(trigger, f"k{n}", NOON, NOON) for n in range(150)]
+            await it.triggers._with_store(lambda store: store.record("s", fires))
+
+            async def launch(prepared: object, listener: object) -> Any:
+                return None
+
+            it.loop._launch = launch
+            assert await it.at(1) == ["started"] * 100
+            assert await it.at(2) == ["started"] * 50
+            assert await it.at(3) == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("fails_at", ["read", "lock"])
+def test_a_look_that_fails_is_not_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: str
+) -> None:
+    faults = [OSError(37, "No locks available"), sqlite3.OperationalError("disk I/O error")]
+    real_all, real_flock = TriggerStore.all, fcntl.flock
+
+    def read(store: TriggerStore) -> list[Trigger]:
+        if fails_at == "read" and faults:
+            raise faults.pop()
+        return real_all(store)
+
+    def lock(file: int, how: int) -> None:
+        if fails_at == "lock" and len(faults) == 2:
+            raise faults.pop(0)
+        real_flock(file, how)
+
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *")
+            it.now = NOON + HOUR
+            monkeypatch.setattr(TriggerStore, "all", read)
+            monkeypatch.setattr("stretto.assembly.trigger_loop.fcntl.flock", lock)
+            monkeypatch.setattr("stretto.assembly.trigger_loop._STANDBY_SECONDS", 0.01)
+            monkeypatch.setattr("stretto.assembly.trigger_loop._TICK_SECONDS", 0.01)
+            serving = asyncio.create_task(it.loop.run())
+            async with asyncio.timeout(20):
+                while not it.told:
+                    assert not serving.done()
+                    await asyncio.sleep(0.01)
+            serving.cancel()
+            await asyncio.wait([serving])
+            assert len(faults) == (0 if fails_at == "read" else 1)
+            await it.finish()
+
+    asyncio.run(main())
+
+
+def test_a_fire_whose_run_has_begun_is_not_given_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *")
+            unstarted = await it.triggers.fire("hourly", is_started_here=True)
+            await it.triggers.give_up(unstarted, "no model")
+            assert await it.at(HOUR) == ["started"]
+            await it.triggers.give_up(it.told[0], "no model")
+            fires = await it.triggers.fires("hourly")
+            assert {(each.run_id, each.status, each.why) for each in fires} == {
+                (it.told[0].run_id, "started", ""),
+                (unstarted.run_id, "failed", "no model"),
+            }
+            await it.finish()
 
     asyncio.run(main())
 

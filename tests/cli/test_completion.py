@@ -12,7 +12,7 @@ import click
 import pytest
 
 from stretto.cli.commands import commands
-from stretto.cli.completion import PROVIDERS, options_of, words_for
+from stretto.cli.completion import _CHOICES, PROVIDERS, options_of, words_for
 from support.cli import GOOD, ROOT, environment, stretto, write
 
 SCRIPT = "default: Fine.\n"
@@ -95,6 +95,13 @@ def test_the_commands_of_a_group_are_completed(folder: Path) -> None:
         if isinstance(command, click.Group):
             own = command.list_commands(click.Context(command))
             assert set(own) <= set(words(folder, f"stretto {' '.join(path)} ")), path
+
+
+def test_what_may_follow_a_group_are_words_and_not_the_letters_of_one(folder: Path) -> None:
+    for group, following in _CHOICES.items():
+        assert isinstance(following, tuple), group
+    assert "--resume" in words(folder, "stretto chat --")
+    assert "-" not in words(folder, "stretto chat ")
 
 
 def test_the_words_of_a_group_are_its_own(folder: Path) -> None:

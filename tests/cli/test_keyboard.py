@@ -1,6 +1,7 @@
 """The keys of the live view at a real terminal, which is given back as it was."""
 
 import fcntl
+import io
 import os
 import pty
 import select
@@ -9,13 +10,17 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import nullcontext
 
 import pytest
+from rich.console import Console
 
 from stretto.cli.progress.keyboard import Keyboard, read_keys
+from stretto.cli.progress.view import LiveView
 from stretto.testing.openai_script import Said
 from stretto.testing.openai_server import serving
 from support.cli import environment, write
+from support.scheduling import plan_of
 
 RECIPE = """
 name: slow
@@ -115,6 +120,22 @@ def test_a_stream_is_opened_and_the_terminal_is_given_back(tmp_path, end):
         assert termios.tcgetattr(terminal.theirs) == terminal.modes
         # The cursor was hidden, and is shown again.
         assert terminal.screen.rindex("\x1b[?25h") > terminal.screen.rindex("\x1b[?25l")
+
+
+@pytest.mark.parametrize("is_opened", [True, False])
+def test_a_view_leaves_no_file_open(monkeypatch, is_opened):
+    def fail(keyboard):
+        raise OSError("no terminal")
+
+    monkeypatch.setattr(Keyboard, "is_there", lambda: True)
+    if not is_opened:
+        monkeypatch.setattr(Keyboard, "open", fail)
+    view = LiveView(plan_of(RECIPE), Console(file=io.StringIO(), force_terminal=True))
+    before = os.listdir("/proc/self/fd")
+    with nullcontext() if is_opened else pytest.raises(OSError, match="no terminal"), view:
+        pass
+    view._keyboard.close()
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_process_in_the_background_touches_no_terminal():

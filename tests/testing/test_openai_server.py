@@ -32,7 +32,7 @@ from stretto.testing.openai_script import (
     rate_limited,
     rate_limited_until,
 )
-from stretto.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_server import OpenAIServer, main, serving
 
 HELLO = [{"role": "user", "content": "Hello?"}]
 
@@ -274,6 +274,11 @@ def test_a_key_can_be_asked_for() -> None:
         (b"nonsense\r\n\r\n", b"400"),
         (b"POST /v1/models HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"400"),
         (b"POST /v1/models HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
+        (b"GET /v1/models HTTP/1.1\r\nContent-Length: " + b"0" * 5_000 + b"\r\n\r\n", b"200"),
+        (
+            b"POST /v1/models HTTP/1.1\r\nContent-Length: " + b"0" * 20 + b"9" * 12 + b"\r\n\r\n",
+            b"413",
+        ),
         (b"POST /v1/models HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
         (b"POST /v1/models HTTP/1.1\r\nContent-Length: 1\r\n\r\n{", b"400"),
         (b"GET / HTTP/1.1\r\n no: name\r\n\r\n", b"400"),
@@ -303,6 +308,13 @@ def test_it_serves_a_hundred_at_once() -> None:
             assert server.most_in_flight > 50
 
     asyncio.run(story())
+
+
+def test_its_help_says_where_its_url_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The first line that it prints is its URL." in said
 
 
 def test_it_runs_as_a_process_of_its_own() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.5
 _STANDBY_SECONDS = 2.0
-_MOST_STARTED = 100  # fires that one look reads beyond those that may wait
+_MOST_STARTED = 100  # runs that one look may start
 _MOST_QUEUED = 1_000  # fires of one trigger that may wait for its last run
+LONGEST_WHY = 2_000  # characters
 _LOOKED_AT = 50  # started fires of a trigger, newest first, among which one may still run
 _T = TypeVar("_T")
 _log = logging.getLogger("stretto.triggers")
@@ -84,22 +86,27 @@ class TriggerLoop:
     async def run(self) -> None:
         home = self._engine.project.settings.home
         while True:
-            with _alone(home, self._engine.project.settings.project) as is_alone:
-                if is_alone:
-                    await self._serve(home)
+            try:
+                with _alone(home, self._engine.project.settings.project) as is_alone:
+                    if is_alone:
+                        await self._serve(home)
+            except OSError as error:  # a home that cannot be written to: it may be mended
+                _log.warning("triggers: %s", error)
             await asyncio.sleep(_STANDBY_SECONDS)
 
     async def _serve(self, home: Path) -> None:
         has_recovered = False
         while True:
-            if has_triggers(home):
-                try:
+            try:
+                if has_triggers(home):
                     if not has_recovered:
                         await self.recover()
                         has_recovered = True
                     await self.look()
-                except StrettoError as error:  # a full disk, a locked file: the next look may work
-                    _log.warning("triggers: %s", error.with_hint)
+            # A full disk, a locked file: the next look may work.
+            except (StrettoError, OSError, sqlite3.Error) as error:
+                said = error.with_hint if isinstance(error, StrettoError) else error
+                _log.warning("triggers: %s", said)
             await asyncio.sleep(_TICK_SECONDS)
 
     async def look(self) -> None:
@@ -199,7 +206,10 @@ class TriggerLoop:
             {each.name: each for each in await self._with_store(TriggerStore.all)} if queued else {}
         )
         waiting: dict[str, int] = {}
+        started = 0
         for fire in queued:
+            if started == _MOST_STARTED:  # the next look goes on with the rest
+                return
             trigger = triggers.get(fire.trigger)
             if trigger is None:
                 continue
@@ -210,6 +220,7 @@ class TriggerLoop:
                 continue
             if await self._is_ready(trigger, fire):
                 await self._start(trigger, fire)
+                started += 1
             elif trigger.overlap == "queue":
                 waiting[trigger.name] = 1
 
@@ -279,7 +290,7 @@ class TriggerLoop:
             await run.resume()
 
     async def _settle(self, fire: TriggerFire, status: str, why: str = "") -> None:
-        why = self._engine.project.redactor.text(why)[:2000]
+        why = self._engine.project.redactor.text(why)[:LONGEST_WHY]
         await self._with_store(lambda store: store.settle(fire, status, why))
         if status != "started":
             _log.warning("%s %s: run %s %s: %s", fire.kind, fire.trigger, fire.run_id, status, why)

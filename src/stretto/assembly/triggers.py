@@ -22,8 +22,10 @@ from stretto.assembly.arguments import (
     check_number,
     check_permission,
     check_text,
+    check_texts,
+    is_number,
 )
-from stretto.assembly.trigger_loop import TriggerLoop, new_fire
+from stretto.assembly.trigger_loop import LONGEST_WHY, TriggerLoop, new_fire
 from stretto.problems.errors import InvalidUsage, NotFound, RefusedToOverwrite
 from stretto.text.short import did_you_mean, listed
 from stretto.triggers.arrivals import (
@@ -38,7 +40,7 @@ from stretto.triggers.cron import MISSED, OVERLAP, CronSchedule, next_fires
 from stretto.triggers.store import open_triggers
 from stretto.triggers.trigger import Trigger, TriggerFire
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.names import is_id
+from stretto.vocabulary.names import RunId, is_id
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
@@ -146,7 +148,8 @@ class Triggers:
         fields of the body that have the names of inputs. Raises as `add_schedule` does.
         """
         trigger = self._make("webhook", name, workflow, inputs, overlap, permission)
-        trigger = replace(trigger, mapping=dict(mapping or {}), hook=secrets.token_urlsafe(16))
+        templates = {} if mapping is None else dict(check_texts("mapping", mapping))
+        trigger = replace(trigger, mapping=templates, hook=secrets.token_urlsafe(16))
         secret = secrets.token_urlsafe(32)
         return AddedWebhook(await self._add(trigger, secret), secret)
 
@@ -185,7 +188,8 @@ class Triggers:
     async def _resolve_folder(self, trigger: Trigger) -> Trigger:
         """With its folder whole. Raises InvalidUsage."""
         check_text(folder=trigger.folder, input=trigger.input, pattern=trigger.pattern)
-        if not 0 < trigger.settle_seconds <= _LONGEST_SETTLE_SECONDS:
+        seconds = trigger.settle_seconds
+        if not is_number(seconds) or not 0 < seconds <= _LONGEST_SETTLE_SECONDS:
             raise InvalidUsage("settle_seconds must be from 0 to 3600")
         project = self._engine.project.settings.project
         place = await asyncio.to_thread(check_folder, trigger, project)
@@ -279,6 +283,13 @@ class Triggers:
         made = replace(made, status=status, owner=owner)
         await self._with_store(lambda store: store.record(name, [made]))
         return made
+
+    async def give_up(self, fire: TriggerFire, why: str) -> None:
+        """Record that a fire with `is_started_here` has failed, unless its run has begun."""
+        runs = await self._engine.runs_of()
+        if not await runs.is_known(RunId(fire.run_id)):
+            said = self._engine.project.redactor.text(why)[:LONGEST_WHY]
+            await self._with_store(lambda store: store.settle(fire, "failed", said))
 
     async def deliver(self, hook: str, timestamp: str, signed: str, body: bytes) -> TriggerFire:
         """A delivery to a webhook: recorded, so that its run will start, whatever happens.

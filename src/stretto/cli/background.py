@@ -7,9 +7,11 @@ looks for modules nowhere in the user's folder, and changes to the user's folder
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from stretto.vocabulary.json_value import Json
 
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.05
+_GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL
 
 
 async def detach(
@@ -54,15 +57,28 @@ class BackgroundCommand:
     log: Path  # what it prints
 
     async def wait_until(self, has_begun: Callable[[], Awaitable[bool]], what: str) -> None:
-        """Raises StrettoError if the process ends first, or has not begun after half a minute."""
+        """Raises StrettoError if the process ends first, or has not begun after half a minute. It is
+        ended then: if it still began, whoever tries again would have the work done twice."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                while not await has_begun():
-                    if self.process.poll() is not None and not await has_begun():
-                        raise StrettoError(f"{what} did not start; see {self.log}")
+                while self.process.poll() is None:
+                    if await has_begun():
+                        return
                     await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError as error:
-            raise StrettoError(f"{what} did not start; see {self.log}") from error
+        except BaseException as error:  # Ctrl-C too
+            await self._end()
+            if not isinstance(error, TimeoutError):
+                raise
+        if not await has_begun():
+            raise StrettoError(f"{what} did not start; see {self.log}")
+
+    async def _end(self) -> None:
+        """End the process and those of its group."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, number)
+                with suppress(subprocess.TimeoutExpired):
+                    await asyncio.to_thread(self.process.wait, _GRACE_SECONDS)
 
 
 def start_background(

@@ -8,7 +8,7 @@ import click
 
 from stretto.assembly.surface import Surface
 from stretto.cli.foreground import FAILED, OpenStretto
-from stretto.cli.handles import find_run
+from stretto.cli.handles import find_run, refuse_blank
 from stretto.cli.inputs import input_pairs
 from stretto.cli.options import json_option
 from stretto.cli.terminal import hide_secrets, print_for_program, print_json, print_problems, say
@@ -58,6 +58,7 @@ async def _capture(
 
 async def _find(stretto: Surface, source: str, as_json: bool) -> str:
     """A chat by its id, or a part of it; else a run."""
+    refuse_blank(source, "RUN")
     chats = [each.id for each in await stretto.chats(limit=1_000)]
     found = [each for each in chats if each == source]
     if not found and source != "last":

@@ -14,7 +14,14 @@ import click
 from stretto.assembly.chat import Chat, ChatOptions
 from stretto.cli import streams
 from stretto.cli.chat_view import ChatView
-from stretto.cli.foreground import FAILED, INTERRUPTED, WAITING, OpenStretto, open_progress
+from stretto.cli.foreground import (
+    FAILED,
+    INTERRUPTED,
+    WAITING,
+    OpenStretto,
+    open_progress,
+    stop_signals,
+)
 from stretto.cli.options import json_option, model_option, permission_option
 from stretto.cli.progress.lines import Lines
 from stretto.cli.result import ResultOptions
@@ -158,6 +165,14 @@ async def _list(as_json: bool) -> int:
     return 0
 
 
+def _is_terminated(error: BaseException | None) -> bool:
+    """Whether SIGTERM or SIGHUP was the cause, which click hides: it makes an Abort of all that
+    interrupts a question."""
+    while error is not None and not isinstance(error, streams.Terminated):
+        error = error.__context__
+    return error is not None
+
+
 @dataclass(slots=True)
 class _Signals:
     is_cancelled: bool = False
@@ -259,9 +274,14 @@ class _Session:
         return INTERRUPTED if code == INTERRUPTED else 0
 
     def _catch_mistakes(self, work: Callable[[], int | None]) -> int | None:
-        """Say what was wrong, and let the chat go on."""
+        """Say what was wrong, and let the chat go on, also after Ctrl-C at a question."""
         try:
             return work()
+        except (click.Abort, KeyboardInterrupt) as error:
+            if _is_terminated(error):
+                raise
+            say("\ninterrupted; the chat goes on", err=True)
+            return FAILED
         except StrettoError as error:
             say(error_as_text(error), err=True)
             return error.exit_code
@@ -391,9 +411,7 @@ class _Session:
                 self._signals.is_stopped = True
                 tasks.append(loop.create_task(stop()))
 
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
+        numbers = stop_signals()
         for number in numbers:
             loop.add_signal_handler(number, on_signal, number)
         try:
@@ -410,7 +428,9 @@ class _Session:
         try:
             for awaited in turn.awaits:
                 has_decided |= self._ask_about(awaited)
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt) as error:
+            if _is_terminated(error):
+                raise
             say("\nnothing is decided: it still waits", err=True)
         return has_decided
 

@@ -57,7 +57,6 @@ _CHOICES = {
     "agents": ("list", "show", "check"),
     "serve": ("token", "link", "logout"),
     "serve token": ("add", "list", "revoke"),
-    "chat": "--approve --budget --help --json --list --model --permission --print --quiet --reason --reject --resume",
     "goal": ("set", "list", "show", "clear", "resume"),
     "playbooks": (
         *("list", "search", "show", "add", "capture", "pin", "unpin"),

@@ -57,7 +57,7 @@ def write_new(file: Path, text: str, force: bool = False) -> None:
     refuse_overwriting(file, force)
     draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        draft.write_text(text, encoding="utf-8")
+        _write_draft(draft, text.encode("utf-8"), file)
         if force:
             draft.replace(file)
         else:
@@ -96,13 +96,20 @@ def write_target(file: Path, text: str) -> None:
         if not _is_replaced(file):
             file.write_bytes(content)
             return
-        draft.write_bytes(content)
-        if place.exists():
-            shutil.copymode(place, draft)
+        _write_draft(draft, content, place)
         draft.replace(place)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise StrettoError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _write_draft(draft: Path, content: bytes, file: Path) -> None:
+    """`file`: whose place it takes."""
+    with draft.open("wb") as opened:
+        if file.exists():
+            # Before there is anything to read: what only the user may read stays so.
+            shutil.copymode(file, draft)
+        opened.write(content)
 
 
 def _is_replaced(file: Path) -> bool:

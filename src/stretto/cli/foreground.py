@@ -144,7 +144,7 @@ class Signals:
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
     """Call `stop` at Ctrl-C, SIGTERM and SIGHUP; a second Ctrl-C ends the process."""
-    loop, signals, numbers = asyncio.get_running_loop(), Signals(), _stop_signals()
+    loop, signals, numbers = asyncio.get_running_loop(), Signals(), stop_signals()
 
     def hear() -> None:
         signals.has_come = True
@@ -165,9 +165,8 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
 def hear_stop_signals() -> asyncio.Event:
     """An event that is set when SIGINT, SIGTERM or SIGHUP comes, unless the signal is ignored."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stopped.set)
+    for number in stop_signals():
+        loop.add_signal_handler(number, stopped.set)
     return stopped
 
 
@@ -184,10 +183,11 @@ def can_ask(result: ResultOptions) -> bool:
     return not result.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _stop_signals() -> tuple[signal.Signals, ...]:
-    """A closed terminal (SIGHUP) ends a run like SIGTERM, unless nohup has it ignored."""
-    is_kept_up = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM, *(() if is_kept_up else (signal.SIGHUP,)))
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Those by which a person stops a command. One that is ignored stays ignored: a script ignores
+    SIGINT for what it starts in the background, and nohup SIGHUP."""
+    known = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return tuple(each for each in known if signal.getsignal(each) is not signal.SIG_IGN)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import click
 from stretto.assembly.request import PreparedRun
 from stretto.assembly.run import user_name
 from stretto.assembly.surface import Surface
-from stretto.cli.terminal import ask, page, say
+from stretto.cli.terminal import ask, ask_line, page, say
 from stretto.problems.errors import InvalidUsage
 from stretto.processes.programs import find_program
 from stretto.report.gate import Gate, gate_as_text, gate_of
@@ -142,13 +142,20 @@ def _which(gate: Gate) -> str | None:
 
 def edit_text(text: str, kind: str = "prompt", extension: str = ".md") -> str | None:
     """In the user's editor, else line by line. None: nothing was saved."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    editor = next(filter(None, named), "")
     if editor and find_program(editor.split()[0]):
         # An editor ends a file with a line break; the prompt had none.
-        saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=extension)
+        given = text if text.endswith("\n") else f"{text}\n"
+        try:
+            saved = click.edit(given, editor=editor, extension=extension)
+        except (click.ClickException, ValueError) as error:
+            # It failed, as vim does at :cq, or its command or its file cannot be read.
+            _tell(f"nothing was saved: {error}")
+            return None
         return saved.removesuffix("\n") if saved and not text.endswith("\n") else saved
     _tell(f"Write the whole {kind}. A line with a single {_END} ends it (or set EDITOR).")
     lines: list[str] = []
-    while (line := ask("", "> ")) != _END:
+    while (line := ask_line("", "> ")).strip() != _END:
         lines.append(line)
     return "\n".join(lines)

@@ -22,6 +22,7 @@ from stretto.cli.foreground import (
     open_progress,
     stopped_by_signals,
 )
+from stretto.cli.handles import refuse_blank
 from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import json_option, model_option, permission_option
 from stretto.cli.project import open_recipe
@@ -286,6 +287,7 @@ def read_budget(written: tuple[str, ...]) -> Mapping[str, float] | None:
 
 async def find_goal(goals: Goals, handle: str | None) -> GoalReport:
     """An id, its beginning or end, `last`, or nothing for the newest. Raises NotFound."""
+    refuse_blank(handle, "GOAL")
     if handle and handle != "last":
         known = await goals.list()
         found = [each for each in known if each.id == handle] or [

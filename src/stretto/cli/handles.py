@@ -17,7 +17,7 @@ from stretto.vocabulary.names import RunId, StepId
 
 LAST = "last"
 WAITING_RUNS = "stretto runs --status waiting lists the runs that wait for a person"
-_MOST_ROWS = 10_000
+MOST_ROWS = 10_000
 _MOST_CANDIDATES = 8
 _NO_RUNS = "there are no runs yet"
 _START_ONE = "stretto run NAME starts one"
@@ -25,10 +25,11 @@ _START_ONE = "stretto run NAME starts one"
 
 async def find_run(stretto: Surface, handle: str | None, as_json: bool = False) -> RunId:
     """None: the newest run. Raises NotFound, and InvalidUsage where several are meant."""
+    refuse_blank(handle, "RUN")
     runs = await stretto.engine.runs_of()
     if handle and handle != LAST and await runs.is_known(RunId(handle)):
         return RunId(handle)
-    rows = await runs.recent(_MOST_ROWS)
+    rows = await runs.recent(MOST_ROWS)
     if not rows and handle in (None, LAST):
         raise NotFound(_NO_RUNS, hint=_START_ONE)
     found = rows[0] if handle in (None, LAST) else _matching(handle or "", rows)
@@ -56,11 +57,12 @@ async def find_asking(
 ) -> tuple[RunId, StepId]:
     """Without a RUN: the one whose step of this name awaits approval. A single word may also be a
     RUN of which exactly one step awaits approval."""
+    refuse_blank(step, "STEP")
     if run is not None:
         return await find_run(stretto, run, as_json), StepId(step)
     runs = await stretto.engine.runs_of()
     asking: dict[RunId, Sequence[StepId]] = {}
-    rows = await runs.recent(_MOST_ROWS)
+    rows = await runs.recent(MOST_ROWS)
     for row in rows:
         if row.ended_at is not None:
             continue
@@ -73,6 +75,12 @@ async def find_asking(
         return _tell(found, as_json), StepId(step)
     row = _only(meant, "")
     return _tell(row, as_json), _only_step(row, asking.get(row.run_id, ()))
+
+
+def refuse_blank(word: str | None, name: str) -> None:
+    """A shell's variable that is not set would be the beginning of every id."""
+    if word is not None and not word.strip():
+        raise InvalidUsage(f"{name} is empty", hint="leave it out, or write the id")
 
 
 def _only_step(row: RunRow, asking: Sequence[StepId]) -> StepId:
@@ -90,7 +98,7 @@ async def find_unended(stretto: Surface, run: str | None, as_json: bool) -> RunI
     if run is not None:
         return await find_run(stretto, run, as_json)
     runs = await stretto.engine.runs_of()
-    rows = [row for row in await runs.recent(_MOST_ROWS) if row.ended_at is None]
+    rows = [row for row in await runs.recent(MOST_ROWS) if row.ended_at is None]
     return _tell(_only(rows, "every run has ended"), as_json)
 
 

@@ -26,7 +26,7 @@ def main(argv: "Sequence[str] | None" = None) -> None:
         sys.exit(streams.finish(None))
     try:
         streams.end_on_signals()
-        if not {"-q", "--quiet", "--json", "--words"} & set(arguments):
+        if not {"-q", "--quiet", "--json", "--words"} & set(_before_dashes(arguments)):
             streams.tell_if_loading(_PATIENCE_SECONDS)
         code = _run(arguments)
     except KeyboardInterrupt as error:  # at any moment, also while modules are loaded
@@ -49,13 +49,9 @@ def _run(arguments: list[str]) -> int | None:
     from stretto.problems.errors import InvalidUsage, StrettoError
 
     sys.excepthook = print_traceback
-    wants_json = "--json" in arguments
-    if "--trust" in arguments:
-        # --trust counts for every command, and for the processes that the command starts.
-        os.environ["STRETTO_TRUST"] = "1"
-        arguments = [word for word in arguments if word != "--trust"]
+    wants_json = "--json" in _before_dashes(arguments)
     try:
-        words = _flags_last(arguments) or ["--help"]
+        words = _take_trust(_flags_last(arguments)) or ["--help"]
         code = commands.main(words, prog_name="stretto", standalone_mode=False)
         return code if isinstance(code, int) else None
     except StrettoError as error:
@@ -74,6 +70,56 @@ def _say_interrupted(error: BaseException | None) -> int:
     said = f"ended by {error}" if isinstance(error, streams.Terminated) else "interrupted"
     print(said, file=sys.stderr)
     return 130
+
+
+def _before_dashes(arguments: list[str]) -> list[str]:
+    """The words that may be options: after `--` none is."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _take_trust(words: list[str]) -> list[str]:
+    """The words without --trust, which counts for every command, and for the processes that the
+    command starts. Where it is the value of another option, or stands after `--`, it is a text like
+    any other, and whoever wrote that text must not decide what is trusted."""
+    options = _before_dashes(words)
+    if "--trust" not in options:
+        return words
+    with_value = _options_with_value(options)
+    kept: list[str] = []
+    is_value = False
+    for word in options:
+        if word == "--trust" and not is_value:
+            os.environ["STRETTO_TRUST"] = "1"
+            continue
+        kept.append(word)
+        is_value = not is_value and _takes_next(word, with_value)
+    return kept + words[len(options) :]
+
+
+def _takes_next(word: str, with_value: set[str]) -> bool:
+    """Whether the next word is the value of this one. `-qi` is `-q` and `-i`; `-ia=b` has its value."""
+    if word[:1] != "-" or word[:2] == "--":
+        return word in with_value
+    first = next((i for i, letter in enumerate(word) if f"-{letter}" in with_value), 0)
+    return first > 0 and first == len(word) - 1
+
+
+def _options_with_value(words: list[str]) -> set[str]:
+    """Those options of the command that the words name which take the next word as their value."""
+    import click
+
+    from stretto.cli.commands import commands
+
+    found: set[str] = set()
+    ctx = click.Context(commands)
+    for word in words:
+        group = ctx.command
+        command = group.get_command(ctx, word) if isinstance(group, click.Group) else None
+        if command is not None:
+            ctx = click.Context(command, parent=ctx)
+            options = (each for each in command.params if isinstance(each, click.Option))
+            found |= {name for each in options if not each.is_flag for name in each.opts}
+    return found
 
 
 def _flags_last(arguments: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from stretto.documents.node import plain
 from stretto.problems.errors import InvalidConfig
 
 # A key at the left margin, its value, and a comment behind it.
-_MODEL = re.compile(r"^model[ \t]*:(?:[ \t]+(?P<value>(?:[^#\n]|(?<=\S)#)*?))?(?P<rest>[ \t]*(?:[ \t]#.*)?)$", re.M)  # fmt: skip
+_MODEL = re.compile(r"^model[ \t]*:(?:[ \t]+(?P<value>(?:[^#\r\n]|(?<=\S)#)*?))?(?P<rest>[ \t]*(?:[ \t]#.*?)?)(?=\r?$)", re.M)  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./:@+-]*[A-Za-z0-9_]")
 
 
@@ -53,8 +53,9 @@ def with_model(text: str, model: str, file: str = CONFIG_FILE) -> str:
     if found is not None:
         changed = f"{text[: found.start()]}model: {written}{found['rest']}{text[found.end() :]}"
     else:
-        line_end = "" if not text or text.endswith("\n") else "\n"
-        changed = f"{text}{line_end}model: {written}\n"
+        line_break = "\r\n" if "\r\n" in text else "\n"
+        line_end = "" if not text or text.endswith("\n") else line_break
+        changed = f"{text}{line_end}model: {written}{line_break}"
     # Read it back: the pattern cannot tell a value over several lines, or a file in another style.
     after = read_text(changed, file)
     value = plain(after.root) if after.root is not None else None
@@ -66,7 +67,7 @@ def with_model(text: str, model: str, file: str = CONFIG_FILE) -> str:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes().decode()  # read as text, it would lose its line breaks
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ from stretto.cli.terminal import columns, print_json, print_warnings, say, termi
 from stretto.events.model import Approved
 from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
+from stretto.plan.prepare import RunPolicy, prepare
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
 from stretto.text.short import counted, listed, show_json
@@ -85,8 +86,15 @@ async def _load_stored(run: str, as_json: bool) -> "tuple[History, str]":
 
 
 def show_dry_run(
-    recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
+    recipe: str,
+    pairs: tuple[str, ...],
+    input_json: str | None,
+    as_json: bool,
+    full: bool,
+    model: str | None = None,
+    permission: str | None = None,
 ) -> None:
+    """`permission`: None shows the plan as it is written, whatever the settings allow."""
     project = open_project()
     opened = open_recipe(project, recipe)
     plan = project.plan(opened)
@@ -94,10 +102,13 @@ def show_dry_run(
     if not as_json:
         given = ask_missing(project, opened, given)
     inputs = project.inputs(plan, given)
-    plan = project.with_copy_warnings(project.bind(plan, inputs), project.model(None))
+    override = project.model(model)
+    plan = project.with_copy_warnings(project.bind(plan, inputs), override)
+    if permission is not None:
+        plan = prepare(plan, RunPolicy(permission))
     plan, inputs = project.without_secrets(project.tell_of_secrets(plan, inputs), inputs)
     plan, _ = equip_plan(plan, inputs, project.settings, time.time, is_dry_run=True)
-    found = dry_run(plan, inputs, project.named_models(project.model(None)))
+    found = dry_run(plan, inputs, project.named_models(override))
     if as_json:
         print_json(found)
     else:

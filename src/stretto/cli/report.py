@@ -12,7 +12,7 @@ from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.result import print_rendered
-from stretto.cli.terminal import print_report_json, say
+from stretto.cli.terminal import hide_secrets, print_report_json, say
 from stretto.problems.errors import InvalidUsage
 from stretto.report.json_form import report_as_json_text
 from stretto.report.markdown import as_markdown
@@ -72,5 +72,5 @@ async def _report(
     elif output is None:
         say(text, is_exact=True)
     else:
-        write_target(output, text + "\n")
+        write_target(output, hide_secrets(text) + "\n")
         say(f"wrote {output}", err=True)

@@ -131,7 +131,7 @@ def _print_long(report: Report, file: Path | None) -> None:
     if file is None:
         print_rendered(as_markdown(report))
     else:
-        write_target(file, as_markdown(report) + "\n")
+        write_target(file, hide_secrets(as_markdown(report)) + "\n")
 
 
 def print_summary(report: Report, was_stopped: bool) -> None:

@@ -2,17 +2,19 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import click
 
 from stretto.assembly.request import RunRequest
 from stretto.assembly.surface import Surface
 from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, exit_code, prepare, print_end
-from stretto.cli.handles import find_run
+from stretto.cli.handles import MOST_ROWS, find_run
 from stretto.cli.options import accept_option, model_option
 from stretto.cli.result import ResultOptions, result_options
-from stretto.cli.terminal import say
+from stretto.cli.terminal import print_json, print_problems, say
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.problems.render import error_as_json
 from stretto.schedule.state import RunState
 from stretto.vocabulary.names import RunId
 
@@ -36,20 +38,34 @@ async def _resume(
     run: str | None, model: str | None, accepted: frozenset[str], result: ResultOptions
 ) -> int:
     async with OpenStretto() as stretto:
-        if run:
-            found = await find_run(stretto, run, result.as_json)
-            history = await stretto.open(found).history()
-            if history.state.is_recorded:
-                return await _show_finished(stretto, history.state, result)
-        run_ids = [found] if run else await _find_interrupted(stretto)
-        code = 0
-        for run_id in run_ids:
-            request = RunRequest(of=run_id, is_resumed=True, model=model, accepted=accepted)
+        if run is None:
+            return await _resume_all(stretto, RunRequest(model=model, accepted=accepted), result)
+        found = await find_run(stretto, run, result.as_json)
+        history = await stretto.open(found).history()
+        if history.state.is_recorded:
+            return await _show_finished(stretto, history.state, result)
+        request = RunRequest(of=found, is_resumed=True, model=model, accepted=accepted)
+        return await drive(stretto, await prepare(stretto, request, result), result)
+
+
+async def _resume_all(stretto: Surface, options: RunRequest, result: ResultOptions) -> int:
+    """The worst code. A run that cannot go on keeps no other from it."""
+    code = 0
+    for run_id in await _find_interrupted(stretto):
+        request = replace(options, of=run_id, is_resumed=True)
+        try:
             prepared = await prepare(stretto, request, result)
             code = max(code, await drive(stretto, prepared, result))
-            if code == INTERRUPTED:
-                break
-        return code
+        except StrettoError as error:
+            say(f"run {run_id} is not resumed: {error.with_hint}", err=True)
+            if result.as_json:
+                print_json(error_as_json(error))
+            else:
+                print_problems(error.problems, to_stderr=True)
+            code = max(code, error.exit_code)
+        if code == INTERRUPTED:
+            break
+    return code
 
 
 async def _show_finished(stretto: Surface, state: RunState, result: ResultOptions) -> int:
@@ -66,7 +82,7 @@ async def _show_finished(stretto: Surface, state: RunState, result: ResultOption
 async def _find_interrupted(stretto: Surface) -> list[RunId]:
     """The runs that no process drives and that can be continued, oldest first."""
     runs = await stretto.engine.runs_of()
-    rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]
+    rows = [row for row in await runs.recent(MOST_ROWS) if runs.is_interrupted(row)]
     # A run that waits for a person was not interrupted: it continues once somebody has decided.
     decided = await runs.addressed()
     found = []

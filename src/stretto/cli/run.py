@@ -20,7 +20,7 @@ from stretto.vocabulary.names import RunId
 @input_options
 @model_option
 @permission_option
-@click.option("--dry-run", is_flag=True, help="The same as stretto plan.")
+@click.option("--dry-run", is_flag=True, help="Show what it would do, as stretto plan does.")
 @click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
 @click.option("--run-id", hidden=True)
 @result_options
@@ -40,12 +40,10 @@ def command(
     Every event is kept in the journal before anything follows from it, so a run that is cut
     off continues with stretto resume.
     """
+    _check_options(recipe, dry_run, is_detached, result)
     if dry_run:
-        show_dry_run(recipe, pairs, input_json, result.as_json, full=False)
+        show_dry_run(recipe, pairs, input_json, result.as_json, False, model, permission)
         return 0
-    if is_detached and (result.file or result.is_long or result.is_opened):
-        hint = "when it has ended: stretto output RUN, stretto report RUN"
-        raise InvalidUsage("with --detach there is no answer yet to print or write", hint=hint)
     stretto = OpenStretto()
     opened = open_recipe(stretto.project, recipe)
     given = given_inputs(pairs, input_json)
@@ -57,6 +55,19 @@ def command(
         run_id=RunId(run_id) if run_id else None,
     )
     return asyncio.run(_run(stretto, request, recipe, is_detached, result))
+
+
+def _check_options(recipe: str, is_dry_run: bool, is_detached: bool, result: ResultOptions) -> None:
+    has_target = bool(result.file or result.is_long or result.is_opened)
+    if is_dry_run and (is_detached or has_target):
+        hint = "leave out --detach, --output, --report and --open"
+        raise InvalidUsage("with --dry-run there is no run to leave or to report", hint=hint)
+    if is_detached and has_target:
+        hint = "when it has ended: stretto output RUN, stretto report RUN"
+        raise InvalidUsage("with --detach there is no answer yet to print or write", hint=hint)
+    if is_detached and recipe == "-":
+        hint = "write it to a file: stretto run FILE --detach"
+        raise InvalidUsage("with --detach the recipe cannot come from stdin", hint=hint)
 
 
 async def _run(

@@ -22,7 +22,8 @@ from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import json_option, permission_option
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import columns, print_json, say
-from stretto.problems.errors import InvalidUsage
+from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.text.short import listed
 from stretto.text.visible import one_line
 from stretto.triggers.cron import MISSED, OVERLAP
 from stretto.triggers.trigger import Trigger, TriggerFire, fire_as_json, trigger_as_json
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
     from stretto.assembly.triggers import AddedWebhook, Triggers
 
 _T = TypeVar("_T")
+_KINDS = {"--cron": "cron", "--webhook": "is_webhook", "--watch": "watch"}
+# Which options only one kind of trigger has, with the names of their values.
+_OPTIONS_OF_KIND = {
+    "--cron": {"--zone": "zone", "--missed": "missed"},
+    "--webhook": {"--map": "mapped"},
+    "--watch": {
+        "--input-for-file": "input_for_file",
+        "--pattern": "pattern",
+        "--settle": "settle",
+        "--existing": "existing",
+    },
+}
 
 
 @click.group("schedule", cls=FlagsAnywhere)
@@ -48,9 +61,7 @@ def command() -> None:
 @click.argument("name")
 @click.argument("workflow")
 @click.option("--cron", metavar="EXPR", help="Fire at these times: minute hour day month weekday.")
-@click.option(
-    "--zone", default="UTC", help="The time zone by whose clock it fires; UTC by default."
-)
+@click.option("--zone", help="The time zone by whose clock it fires; UTC by default.")
 @click.option(
     "--webhook", "is_webhook", is_flag=True, help="Fire when a request is posted to its address."
 )
@@ -67,11 +78,11 @@ def command() -> None:
     help="Fire for each file that comes into this folder, or changes there.",
 )
 @click.option("--input-for-file", metavar="INPUT", help="The input that gets the file's path.")
-@click.option("--pattern", default="*", help="Only files whose names match this; '*' by default.")
+@click.option("--pattern", help="Only files whose names match this; '*' by default.")
+@click.option("--settle", help="How long a file must not have changed; 2s by default.")
 @click.option(
-    "--settle", default="2s", help="How long a file must not have changed; 2s by default."
+    "--existing", is_flag=True, default=None, help="Fire for the files that are there already, too."
 )
-@click.option("--existing", is_flag=True, help="Fire for the files that are there already, too.")
 @click.option(
     "--missed",
     type=click.Choice(MISSED),
@@ -94,11 +105,7 @@ def add(
     **said: Any,
 ) -> None:
     """Add a trigger of a saved WORKFLOW: a schedule (--cron), a webhook or a watched folder."""
-    if sum((said["cron"] is not None, said["is_webhook"], said["watch"] is not None)) != 1:
-        raise InvalidUsage(
-            "say when: one of --cron, --webhook and --watch",
-            hint='stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
-        )
+    _check_kind(said)
     inputs = given_inputs(pairs, input_json)
     common: dict[str, Any] = {"inputs": inputs, **_pick_given(said, "permission", "overlap")}
 
@@ -112,11 +119,30 @@ def add(
         if said["input_for_file"] is None:
             hint = "--input-for-file names the input that gets the file's path"
             raise InvalidUsage("--watch needs --input-for-file", hint=hint)
-        more = _pick_given(said, "pattern", "existing")
-        more |= {"input": said["input_for_file"], "settle_seconds": _seconds(said["settle"])}
+        more = _pick_given(said, "pattern", "existing") | {"input": said["input_for_file"]}
+        more |= {} if said["settle"] is None else {"settle_seconds": _seconds(said["settle"])}
         return await triggers.add_folder(name, workflow, said["watch"], **common, **more)
 
     _print_added(_do(work), as_json)
+
+
+def _check_kind(said: dict[str, Any]) -> None:
+    """Raises InvalidUsage unless the options are those of one kind of trigger."""
+    kinds = [kind for kind, name in _KINDS.items() if said[name] not in (None, False)]
+    if len(kinds) != 1:
+        raise InvalidUsage(
+            "say when: one of --cron, --webhook and --watch",
+            hint='stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
+        )
+    lost = [
+        option
+        for kind, options in _OPTIONS_OF_KIND.items()
+        for option, name in options.items()
+        if kind not in kinds and said[name] not in (None, ())
+    ]
+    if lost:
+        hint = "only another kind of trigger has such an option"
+        raise InvalidUsage(f"{listed(lost)} cannot be used with {kinds[0]}", hint=hint)
 
 
 def _pick_given(options: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -350,16 +376,28 @@ def run_now(name: str, as_json: bool) -> int:
 async def _run_now(name: str, result: ResultOptions) -> int:
     async with OpenStretto() as stretto:
         fire = await stretto.triggers.fire(name, is_started_here=True)
-        trigger = await stretto.triggers.show(name)
-        request = RunRequest(
-            trigger.workflow,
-            trigger.inputs,
-            permission=trigger.permission,
-            run_id=RunId(fire.run_id),
-            trigger=f"{trigger.kind} {trigger.name}",
-        )
-        prepared = await prepare(stretto, request, result)
-        return await drive(stretto, prepared, result)
+        try:
+            trigger = await stretto.triggers.show(name)
+            request = RunRequest(
+                trigger.workflow,
+                trigger.inputs,
+                permission=trigger.permission,
+                run_id=RunId(fire.run_id),
+                trigger=f"{trigger.kind} {trigger.name}",
+            )
+            prepared = await prepare(stretto, request, result)
+            return await drive(stretto, prepared, result)
+        except BaseException as error:  # Ctrl-C too
+            await stretto.triggers.give_up(fire, _why(error))
+            raise
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, StrettoError):
+        return "; ".join([error.with_hint, *(each.message for each in error.problems)])
+    if isinstance(error, Exception) and not isinstance(error, click.Abort):
+        return f"{type(error).__name__}: {error}"
+    return "it was interrupted before its run began"
 
 
 @command.command("run")

@@ -116,8 +116,12 @@ class _Safe(io.FileIO):
         if self.fileno() in _faults:
             return size
         try:
-            written = super().write(data)  # type: ignore[arg-type]
-            return size if written is None else written
+            while (written := super().write(data)) is None:  # type: ignore[arg-type]
+                # A full pipe that is set not to block: wait for its reader, as with any other pipe.
+                import select  # few outputs are set so
+
+                select.select([], [self.fileno()], [])
+            return written
         except OSError as error:
             _faults[self.fileno()] = error
             return size

@@ -105,9 +105,14 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
 
 def ask(question: str, suffix: str = ": ") -> str:
     """The answer, stripped, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    return ask_line(question, suffix).strip()
+
+
+def ask_line(question: str, suffix: str) -> str:
+    """The answer with the blanks around it, such as the indentation of a line of YAML."""
     shown = _question(question, suffix)
     typed = click.prompt(shown, default="", show_default=False, prompt_suffix=suffix, err=True)
-    return str(typed).strip()
+    return str(typed)
 
 
 def page(text: str) -> None:

@@ -76,8 +76,10 @@ async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> byt
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()):
         raise BadRequest(400, "Content-Length is not a number")
-    _check_length(int(length[:20]))
-    return await reader.readexactly(int(length)) if length != "0" else b""
+    # Without the zeros before it, a number of more than 20 digits is too long in any case.
+    size = int(length.lstrip("0")[:20] or "0")
+    _check_length(size)
+    return await reader.readexactly(size)
 
 
 async def _chunked_body(reader: asyncio.StreamReader) -> bytes:

@@ -208,7 +208,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m stretto.testing.openai_server",
         description="Serves scripted chat completions on 127.0.0.1 until it is interrupted. "
-        "Its first connection is its URL.",
+        "The first line that it prints is its URL.",
     )
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")

@@ -237,8 +237,6 @@ def _read_filter(name: str, text: str, written: str) -> ListedTool:
 
 
 def _read_command(name: str, text: str, written: str) -> ListedTool:
-    from stretto.toolnames.filters import NotPlain, split_commands
-
     hint = "write a command such as Bash(git diff:*)"
     is_prefix = text.endswith((":*", " *")) or text == "*"
     bare = text.removesuffix("*").removesuffix(":") if is_prefix else text

@@ -84,6 +84,14 @@ class Keyboard:
         with suppress(OSError):
             os.write(self._wake_in, b"x")
 
+    def release(self) -> None:
+        """Close the pipe by which `close` wakes `wait`. Nobody may be waiting, or wait again."""
+        os.close(self._wake_out)
+        os.close(self._wake_in)
+        self._wake_out = (
+            self._wake_in
+        ) = -1  # other files get the numbers, and `close` may be called again
+
     def wait(self, seconds: float) -> list[str]:
         """The keys that are pressed within so many seconds. Returns as soon as there are any."""
         self._take()

@@ -84,10 +84,15 @@ class LiveView:
 
             self._screen = Screen(self._console)
             self._screen.start()
-            if self._takes_keys and Keyboard.is_there():
-                self._keyboard = Keyboard(self._on_stop, self._on_continue)
-                self._keyboard.open()
-            self._ticks.start()
+            try:
+                if self._takes_keys and Keyboard.is_there():
+                    self._keyboard = Keyboard(self._on_stop, self._on_continue)
+                    self._keyboard.open()
+                self._ticks.start()
+            except BaseException:  # then nobody calls __exit__
+                self._stop_ticks()
+                self._screen.stop()
+                raise
         return self
 
     def __exit__(
@@ -98,11 +103,8 @@ class LiveView:
     ) -> None:
         if self._screen is None:
             return
-        self._done.set()
         try:
-            if self._keyboard is not None:
-                self._keyboard.close()
-            self._ticks.join()
+            self._stop_ticks()
             # The process that drove the run drives it no longer.
             left = INTERRUPTED if self._word == INTERRUPTED else ""
             # To stop watching a run does not stop the run.
@@ -142,6 +144,15 @@ class LiveView:
                     self.press(key)
             if not self._done.is_set() and not self._is_stopped:
                 self._draw()
+
+    def _stop_ticks(self) -> None:
+        self._done.set()
+        if self._keyboard is not None:
+            self._keyboard.close()
+        if self._ticks.ident is not None:  # it was started
+            self._ticks.join()
+        if self._keyboard is not None:
+            self._keyboard.release()
 
     def press(self, key: str) -> None:
         with self._lock:
