@@ -159,6 +159,12 @@ def test_a_token_opens_a_session_by_the_login_form(server: Served) -> None:
     assert "<form" in page.text
 
 
+def test_a_login_form_of_too_many_fields_is_refused(server: Served) -> None:
+    fields = {"token": server.token, **{str(n): "1" for n in range(10)}}
+    answer = server.stranger().post("/login", data=fields)
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (422, "usage")
+
+
 def test_a_login_by_the_form_leads_to_the_page_that_was_asked_for(server: Served) -> None:
     asked = server.stranger().get("/runs/x?tab=events", headers={"Accept": "text/html"})
     assert 'name="then" value="/runs/x?tab=events"' in asked.text

@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from server.conftest import RECIPES, SCRIPTS
 from server.test_runs import started, until
 from stretto.assembly.project import Project
+from stretto.assembly.run import Run
 from stretto.assembly.surface import Surface
 from stretto.execution.history import History
 from stretto.execution.runs import Runs
+from stretto.problems.errors import StrettoError
 from stretto.server.approvals import open_gates
 from stretto.server.service import Service
 from support.cli import environment
@@ -183,6 +186,19 @@ def test_a_gate_in_the_third_recipe_is_decided_over_http(
         client.post(f"/api/runs/{again['run_id']}/cancel")
 
 
+@asynccontextmanager
+async def waiting_runs(folder: Path, count: int) -> AsyncIterator[tuple[Service, list[Run]]]:
+    gate = {"id": "act", "subagent": "writer", "gate": "human", "prompt": "May I?"}
+    (folder / "script.yaml").write_text("default: Yes.")
+    environ = environment(folder, {"STRETTO_MODEL": f"scripted:{folder / 'script.yaml'}"})
+    async with Surface(lambda place: Project(place or folder, environ)) as opened:
+        runs = [await opened.start({"name": "gated", "steps": [gate]}) for _ in range(count)]
+        for run in runs:
+            while await run.status() != "waiting":
+                await asyncio.sleep(0.01)
+        yield Service(opened, *[None] * 3), runs  # type: ignore[arg-type]
+
+
 async def read_gates_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many journals were read for the list: at first, again, and after one run had changed."""
     counted = {"read": 0}
@@ -192,15 +208,7 @@ async def read_gates_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> lis
         counted["read"] += 1
         return await read(runs, *words, **options)
 
-    gate = {"id": "act", "subagent": "writer", "gate": "human", "prompt": "May I?"}
-    (folder / "script.yaml").write_text("default: Yes.")
-    environ = environment(folder, {"STRETTO_MODEL": f"scripted:{folder / 'script.yaml'}"})
-    async with Surface(lambda place: Project(place or folder, environ)) as opened:
-        runs = [await opened.start({"name": "gated", "steps": [gate]}) for _ in range(4)]
-        for run in runs:
-            while await run.status() != "waiting":
-                await asyncio.sleep(0.01)
-        service = Service(opened, *[None] * 3)  # type: ignore[arg-type]
+    async with waiting_runs(folder, 4) as (service, runs):
         monkeypatch.setattr(Runs, "history", count)
         found = []
         for expected in (4, 4, 3):
@@ -218,3 +226,21 @@ def test_only_the_journals_that_have_changed_are_read_for_the_list(
     first, again, after = asyncio.run(read_gates_twice(tmp_path, monkeypatch))
     assert (first, again) == (4, 0)
     assert after <= 1  # none, where the run has ended by then
+
+
+def test_what_awaits_a_person_is_listed_again_after_its_journal_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Runs.history
+
+    async def fail(runs: Runs, *words: Any, **options: Any) -> History:
+        raise StrettoError("the store is busy")
+
+    async def story() -> None:
+        async with waiting_runs(tmp_path, 1) as (service, _):
+            monkeypatch.setattr(Runs, "history", fail)
+            assert await open_gates(service) == []
+            monkeypatch.setattr(Runs, "history", read)
+            assert len(await open_gates(service)) == 1
+
+    asyncio.run(story())

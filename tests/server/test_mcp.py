@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from stretto.server.mcp_calls import McpOptions
+from stretto.assembly.project import Project
+from stretto.assembly.surface import Surface
+from stretto.server.mcp_calls import ClientCall, McpCalls, McpOptions
 from support.cli import environment, stretto, write
 from support.mcp_client import (
     MODES,
@@ -171,6 +173,39 @@ def test_a_cancelled_request_cancels_its_run(folder: Path, mode: str) -> None:
 async def _is_status(folder: Path, status: str) -> bool:
     said = await asyncio.to_thread(stretto, folder, "runs", "--json")
     return [each["status"] for each in said.json["runs"]] == [status]
+
+
+DECIDED = """\
+name: decided
+steps:
+  - {id: g, subagent: writer, gate: human, on_failure: skip, prompt: x}
+  - {id: after, subagent: writer, depends_on: [g], prompt: y}
+"""
+
+
+@pytest.mark.parametrize(
+    ("decision", "slow"), [("approve", "g"), ("reject", "after")], ids=["approve", "reject"]
+)
+def test_a_cancelled_decision_leaves_the_run_that_another_request_started(
+    tmp_path: Path, decision: str, slow: str
+) -> None:
+    script = f"default: ok\nreplies: {{{slow}: {{reply: late, delay: 10m}}}}\n"
+    folder = write_project(tmp_path, script)
+    write(folder, "workflows/decided.yaml", DECIDED)
+    options = McpOptions(model=f"scripted:{folder / 'script.yaml'}")
+
+    async def main() -> None:
+        async with Surface(lambda place: Project(place or folder, environment(folder))) as stretto:
+            calls = McpCalls(stretto, options)
+            run = str((await calls.answer(ClientCall("decided", {})))["run_id"])
+            deciding = ClientCall(decision, {"run_id": run, "step": "g"})
+            work = asyncio.create_task(calls.answer(deciding))
+            await until(stretto.open(run).is_driven)
+            await calls.cancel(deciding)
+            work.cancel()
+            assert await stretto.open(run).status() == "running"
+
+    asyncio.run(main())
 
 
 def test_a_client_that_goes_away_leaves_its_run_to_be_resumed(folder: Path) -> None:

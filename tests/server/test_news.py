@@ -1,17 +1,26 @@
 """One stream tells which runs change, and a run's journal can be read as it stands."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from server.test_runs import started, until
 from server.test_streams import messages
+from stretto.events.model import RunEnded
+from stretto.ports.journal import RunNews, StoredEvent
+from stretto.server import news
+from stretto.server.news import NewsDesk, show_journal, tell_changes
+from stretto.server.service import Service
 from stretto.testing.openai_script import Said
 from stretto.testing.openai_server import serving
+from stretto.vocabulary.names import RunId
 from support.cli import stretto
 from support.served import PATIENCE_SECONDS, Served, served
 
@@ -174,3 +183,45 @@ def test_the_journal_is_read_in_pages(server: Served) -> None:
     rest = client.get(f"/api/runs/{run}/journal", params={"after": 1, "limit": 2}).json()["events"]
     assert rest == whole[1:3]
     assert client.get("/api/runs/nobody/journal").status_code == 404
+
+
+def test_an_event_that_names_a_file_whose_name_is_no_text_is_told() -> None:
+    said = "cannot read caf\udce9.txt"
+
+    async def page(**asked: int) -> list[StoredEvent]:
+        return [StoredEvent(3, RunEnded(at=1.0, status="complete", warnings=(said,)))]
+
+    run = SimpleNamespace(page=page)
+    service: Any = SimpleNamespace(stretto=SimpleNamespace(open=lambda run_id: run))
+    told = json.loads(asyncio.run(show_journal("r", service)).body)
+    assert told["events"][0]["warnings"] == [said]
+
+
+def test_a_fault_of_ours_is_logged_and_the_open_streams_are_told_what_comes_after_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(news, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(news, "_AGAIN_SECONDS", 0.01)
+    found = iter((RunNews(1, ()), None, RunNews(2, (RunId("r"),))))
+
+    async def look(cursor: int | None) -> RunNews:
+        each = next(found, RunNews(2, ()))
+        if each is None:
+            raise RuntimeError("no such column")
+        return each
+
+    async def runs_of() -> Any:
+        return SimpleNamespace(news=look)
+
+    stretto: Any = SimpleNamespace(engine=SimpleNamespace(runs_of=runs_of))
+
+    async def read() -> list[bytes]:
+        service = Service(stretto, *[None] * 3)  # type: ignore[arg-type]
+        pieces = tell_changes(service, NewsDesk(service), None, [])
+        async with asyncio.timeout(5):
+            return [await anext(pieces), await anext(pieces)]
+
+    alive, change = asyncio.run(read())
+    assert b"event: alive" in alive
+    assert b'{"run_id": "r"}' in change
+    assert "no such column" in caplog.text

@@ -103,6 +103,7 @@ def test_there_are_a_schema_and_templates_to_start_from(server: Served) -> None:
 def test_the_names_are_listed_that_a_recipe_may_use(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / ".hidden").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "agents").mkdir()
     agent = "---\nname: clerk\ntools: mcp__files__read, Read\nmodel: openai:clerk-1\n---\nDo it.\n"
     (tmp_path / "agents" / "clerk.md").write_text(agent)
@@ -116,7 +117,7 @@ def test_the_names_are_listed_that_a_recipe_may_use(tmp_path: Path) -> None:
     assert {"embedded", "openai:clerk-1"} <= set(names["models"])
     assert "notes" in names["workflows"]
     assert "docs/**" in names["folders"]
-    assert not any(".hidden" in each for each in names["folders"])
+    assert not any(".hidden" in each or "loop" in each for each in names["folders"])
     writing = next(each for each in found["tools"] if each["name"] == "Write")
     assert writing["about"] == "may change files"
 

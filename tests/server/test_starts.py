@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Scope
 
+from stretto.assembly.project import Project
+from stretto.assembly.request import PreparedRun, RunRequest
+from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.server.answers import answer_errors
 from stretto.server.bodies import RunBody
-from stretto.server.starts import StraightStart
+from stretto.server.service import Closing, Service
+from stretto.server.starts import StraightStart, start
 from stretto.server.tokens import AccessRole, Identity
+from support.cli import environment
 
 ERRORS = (
     NotFound("there is no workflow 'x'"),
@@ -103,3 +109,39 @@ def test_who_leaves_within_a_body_is_answered_nothing() -> None:
     with pytest.raises(ClientDisconnect):
         asyncio.run(straight(scope, gone, send))
     assert sent == []
+
+
+class SlowSurface(Surface):
+    """Prepares once it is let."""
+
+    def __init__(self, folder: Path) -> None:
+        environ = environment(folder, {"STRETTO_MODEL": f"scripted:{folder / 'script.yaml'}"})
+        super().__init__(lambda place: Project(place or folder, environ))
+        self.is_preparing, self.may_prepare = asyncio.Event(), asyncio.Event()
+
+    async def prepare(self, request: RunRequest) -> PreparedRun:
+        self.is_preparing.set()
+        await self.may_prepare.wait()
+        return await super().prepare(request)
+
+
+def test_a_key_stays_with_the_request_that_prepares_while_another_server_refuses_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "script.yaml").write_text("default: Hello!\n")
+    recipe = "name: hello\nsteps: [{id: a, subagent: writer, prompt: x}]\n"
+    request = RunRequest(recipe, owner="ann", trigger="http")
+
+    async def story() -> None:
+        async with SlowSurface(tmp_path) as stretto:
+            services = [Service(stretto, *[None] * 3) for _ in range(3)]  # type: ignore[arg-type]
+            first = asyncio.create_task(start(services[0], request, "tea", "content"))
+            await stretto.is_preparing.wait()
+            services[1].closing.set()
+            with pytest.raises(Closing):
+                await start(services[1], request, "tea", "content")
+            stretto.may_prepare.set()
+            third, _ = await start(services[2], request, "tea", "content")
+            assert (await first)[0].id == third.id
+
+    asyncio.run(story())

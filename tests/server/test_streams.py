@@ -1,11 +1,13 @@
 """Events as they happen: a snapshot, then every event once, across readers, restarts and processes."""
 
+import asyncio
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ import pytest
 from server.conftest import RECIPES, SCRIPTS
 from server.test_runs import HELLO, started, until
 from stretto.server import streams
+from stretto.server.service import Service
 from support.cli import stretto
 from support.served import PATIENCE_SECONDS, Served, served
 
@@ -151,3 +154,22 @@ def test_a_stream_goes_on_with_the_next_server_and_misses_nothing(tmp_path: Path
         rest = follow(client, run, **{"Last-Event-ID": last})
     numbers = [int(each["id"]) for each in (*seen, *rest) if "id" in each]
     assert numbers == list(range(2, numbers[-1] + 1))
+
+
+def test_a_stream_whose_events_cannot_be_read_by_a_fault_of_ours_ends_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def page(**asked: int) -> None:
+        raise RuntimeError("no such column")
+
+    stretto: Any = SimpleNamespace(open=lambda run_id: SimpleNamespace(page=page))
+
+    async def read() -> list[bytes]:
+        service = Service(stretto, *[None] * 3)  # type: ignore[arg-type]
+        async with asyncio.timeout(5):
+            return [piece async for piece in streams.stream(service, "r", 0, None, False)]
+
+    last = asyncio.run(read())[-1]
+    assert last.startswith(b"event: fault")
+    assert b"no such column" not in last
+    assert "no such column" in caplog.text

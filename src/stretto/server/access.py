@@ -28,9 +28,6 @@ SESSION_SECONDS = 7 * 86_400
 LINK_SECONDS = 600
 _MOST_FAILURES = 10  # of one address
 _FAILURE_SECONDS = 60.0
-_FRESH_SECONDS = (
-    0.005  # after a look, within which nobody looks whether a token was removed elsewhere
-)
 _LOG_IN = "send 'Authorization: Bearer TOKEN', or open the login link that stretto serve printed"
 
 

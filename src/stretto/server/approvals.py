@@ -85,29 +85,31 @@ class GateList:
         news = await (await engine.runs_of()).news(self._cursor)
         known = self._gates if self._cursor is not None and news.is_whole else {}
         changed = set(news.run_ids)
-        self._gates = {
-            row.run_id: known[row.run_id]
-            if row.run_id in known and row.run_id not in changed
-            else await self._look(row.run_id)
-            for row in await self._service.unended()
-        }
+        gates: dict[RunId, list[OpenGate]] = {}
+        for row in await self._service.unended():
+            is_known = row.run_id in known and row.run_id not in changed
+            found = known[row.run_id] if is_known else await self._look(row.run_id)
+            if found is not None:  # else it is read again the next time
+                gates[row.run_id] = found
+        self._gates = gates
         self._cursor = news.cursor
-        found = sorted(
-            (gate for gates in self._gates.values() for gate in gates),
+        listed = sorted(
+            (gate for found in gates.values() for gate in found),
             key=lambda gate: gate.asked_at,
         )
         now = engine.now()
         return [
             {**gate.shown, "overdue": gate.due_at is not None and gate.due_at <= now}
-            for gate in found
+            for gate in listed
         ]
 
-    async def _look(self, run_id: RunId) -> list[OpenGate]:
+    async def _look(self, run_id: RunId) -> list[OpenGate] | None:
+        """None: its journal could not be read."""
         runs = await self._service.stretto.engine.runs_of()
         try:
             history = await runs.history(run_id)
         except StrettoError:  # one journal that cannot be read must not hide the others
-            return []
+            return None
         return [
             OpenGate(
                 _asked_at(history, step.id),

@@ -71,7 +71,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no WebSocket is served
-        answer = _Answer(scope, send, self._is_admitted)
+        answer, method = _Answer(scope, send, self._is_admitted), scope["method"]
         scope = _as_get(scope)
         try:
             self._admit(scope)
@@ -94,7 +94,7 @@ class Guard:
                 pass  # it left before its request was whole: nobody is there to be answered
             await answer.end_head()
         finally:
-            self._count(scope["method"], answer.status, answer.log())
+            self._count(method, answer.status, answer.log())
 
     def _admit(self, scope: Scope) -> None:
         """Raises what `AccessControl` raises, BodyTooLarge and BodyUnclear."""

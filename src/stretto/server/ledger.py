@@ -183,9 +183,12 @@ class ServerLedger:
             )
             return KeyedRequest(*self._db.execute(found, row[:2]).fetchone())
 
-    def forget_request(self, owner: str, key: str) -> None:
+    def forget_request(self, request: KeyedRequest) -> None:
+        """Unless a later request keeps the key by now."""
+        row = (request.owner, request.key, request.run_id)
         with transaction(self._db, "the keys of requests"):
-            self._db.execute("DELETE FROM requests WHERE owner = ? AND key = ?", (owner, key))
+            forgotten = "DELETE FROM requests WHERE owner = ? AND key = ? AND run_id = ?"
+            self._db.execute(forgotten, row)
 
     def adopted(self) -> set[str]:
         """Runs that began elsewhere and that a server has gone on with, and goals that one drove."""

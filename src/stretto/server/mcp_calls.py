@@ -195,7 +195,8 @@ class McpCalls:
         )
         # In a task of its own: a call that is abandoned now must not leave a run half begun.
         await asyncio.shield(asyncio.create_task(self._launch(call, request)))
-        return await self._result(call, asked)
+        assert call.run is not None
+        return await self._result(call.run, asked)
 
     async def _launch(self, call: ClientCall, request: RunRequest) -> None:
         prepared = await self._stretto.prepare(request)
@@ -204,9 +205,7 @@ class McpCalls:
         if call.is_cancelled:  # while the run was being prepared
             await self.cancel(call)
 
-    async def _result(self, call: ClientCall, asked: Mapping[str, Any]) -> dict[str, Json]:
-        run = call.run
-        assert run is not None
+    async def _result(self, run: SurfaceRun, asked: Mapping[str, Any]) -> dict[str, Json]:
         if not asked.get("wait", True):
             return {"ok": True, "run_id": run.id, "status": await run.status()}
         await run.wait()
@@ -255,7 +254,7 @@ class McpCalls:
 
     async def _approve(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         self._check_decision(call)
-        run = call.run = self._stretto.open(asked["run_id"])
+        run = self._stretto.open(asked["run_id"])
         await asyncio.to_thread(self._check_read, (await run.history()).state, asked["step"])
         await run.approve(
             asked["step"],
@@ -264,7 +263,7 @@ class McpCalls:
             key=asked.get("key"),
             by=_who(call),
         )
-        return await self._go_on(call, asked)
+        return await self._go_on(run, asked)
 
     def _check_read(self, state: RunState, step: str) -> None:
         """Whoever saved a recipe with commands could allow them itself: only a person does."""
@@ -277,18 +276,16 @@ class McpCalls:
 
     async def _reject(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
         self._check_decision(call)
-        run = call.run = self._stretto.open(asked["run_id"])
+        run = self._stretto.open(asked["run_id"])
         await run.reject(
             asked["step"], asked.get("reason", ""), key=asked.get("key"), by=_who(call)
         )
-        return await self._go_on(call, asked)
+        return await self._go_on(run, asked)
 
-    async def _go_on(self, call: ClientCall, asked: dict[str, Any]) -> dict[str, Json]:
-        run = call.run
-        assert run is not None
+    async def _go_on(self, run: SurfaceRun, asked: dict[str, Any]) -> dict[str, Json]:
         if not await self._has_ended(run):
             await self._go_on_with(run)
-        return await self._result(call, asked)
+        return await self._result(run, asked)
 
     def _check_decision(self, call: ClientCall) -> None:
         if self.permission == "read_only":

@@ -47,6 +47,7 @@ MOST_BYTES = 16_000_000  # of one message
 _ALONE = "alone"
 _MOST_SESSIONS = 1_000  # that are told of changes
 _MOST_CALLS = 10_000  # that may still be cancelled
+_CANCEL_SECONDS = 5.0  # in which what has cancelled a call can be heard
 _LOOK_SECONDS = 2.0  # between looks at the folders of recipes
 _INSTRUCTIONS = (
     "Stretto runs agents as workflows. list_workflows shows the saved ones, run_workflow runs one "
@@ -160,18 +161,13 @@ class McpEndpoint:
         name = visible(client.client_info.name)[:80] if client else ""
         progress = _Progress(ctx.session)
         call = ClientCall(params.name, params.arguments or {}, name, tell=progress.tell)
-        key = (_session_of(ctx), str(ctx.request_id))
-        self._open[key] = call
-        while len(self._open) > _MOST_CALLS:
-            self._open.popitem(last=False)
         sender = asyncio.create_task(progress.send())
         try:
-            offered = {each.name: each for each in await self._calls.tools()}
-            call.by = await self._admit(ctx, offered.get(call.name), call)
-            answer = await self._calls.answer(call)
-            self._open.pop(key, None)  # a cancelled call stays: _on_cancelled looks for it
+            with self._open_call((_session_of(ctx), str(ctx.request_id)), call):
+                offered = {each.name: each for each in await self._calls.tools()}
+                call.by = await self._admit(ctx, offered.get(call.name), call)
+                answer = await self._calls.answer(call)
         except StrettoError as error:
-            self._open.pop(key, None)
             answer = cast(dict[str, Json], error_as_json(error))
         finally:
             progress.end()
@@ -181,6 +177,30 @@ class McpEndpoint:
         if call.name == "save_workflow":
             await self._tell_changes()
         return self._result(answer)
+
+    @contextmanager
+    def _open_call(self, key: tuple[str, str], call: ClientCall) -> Iterator[None]:
+        """Keep a call for `_on_cancelled` as long as it is answered."""
+        self._open[key] = call
+        while len(self._open) > _MOST_CALLS:
+            self._open.popitem(last=False)
+        seconds = 0.0
+        try:
+            yield
+        except asyncio.CancelledError:
+            # The client has gone, or has cancelled: then the call ends before it is looked for.
+            seconds = _CANCEL_SECONDS
+            raise
+        finally:
+            call.arguments = {}  # which may be long; a run that it has started keeps the call
+            if seconds:
+                asyncio.get_running_loop().call_later(seconds, self._forget, key, call)
+            else:
+                self._forget(key, call)
+
+    def _forget(self, key: tuple[str, str], call: ClientCall) -> None:
+        if self._open.get(key) is call:  # and not a later one with the same number
+            del self._open[key]
 
     def _result(self, answer: dict[str, Json]) -> types.CallToolResult:
         shown = self._stretto.project.redactor.json(answer)

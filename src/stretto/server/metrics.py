@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from stretto.events.model import (
     ApprovalRequested,
+    AttemptCancelled,
     AttemptFailed,
     AttemptStarted,
     AttemptSucceeded,
@@ -99,7 +100,7 @@ class Metrics:
                 self._add("stretto_runs_ended_total", f'status="{event.status}"')
             case AttemptStarted():
                 self._add("stretto_attempts_started_total")
-            case AttemptSucceeded():
+            case AttemptSucceeded() | AttemptCancelled():
                 self._add_usage(event.usage)
             case AttemptFailed():
                 self._add("stretto_attempts_failed_total", f'kind="{event.kind}"')

@@ -21,16 +21,18 @@ last event of the run that is told of, also in a `change` of a run that is follo
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header, Query, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from stretto.events.codec import UnknownEvent, encode
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import ListAnswer, new_router
 from stretto.server.service import VIEWER, Service, TheService
 from stretto.server.streams import EventStream, Row, RunFeed, closing, message
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
 
 router = new_router("events")
 _POLL_SECONDS = 0.25
+_AGAIN_SECONDS = 5.0  # after a fault of ours, which would fill the log
 _ALIVE_SECONDS = 10.0
 _BATCH_SECONDS = 0.1  # between two messages about one step that is followed
 _MOST_FOLLOWED = 16  # steps, of one reader
 _MOST_UNREAD = 1_000  # messages of words that one reader has not taken; then it loads them again
+_log = logging.getLogger("stretto.server")
 _ALL = "*"
 _SPOKE = b"\nevent: model_spoke\ndata: "
 _MOST_WAITING = 500  # runs that a reader was not told of yet; past it, all count as changed
@@ -56,13 +60,13 @@ async def show_journal(
     service: TheService,
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
-) -> JSONResponse:
+) -> JsonAnswer:
     """The events of a run as they are now, each with its number: `events`."""
     run = service.stretto.open(run_id)
     rows = await run.page(after=after, limit=limit)
     if not rows:
         await run.history()  # raises NotFound, and names runs that were meant perhaps
-    return JSONResponse({"ok": True, "events": [_as_json(row) for row in rows]})
+    return JsonAnswer({"ok": True, "events": [_as_json(row) for row in rows]})
 
 
 def _as_json(row: "StoredEvent") -> dict[str, Any]:
@@ -156,11 +160,16 @@ class NewsDesk:
     async def _look(self) -> None:
         cursor: int | None = None
         while True:
+            pause = _POLL_SECONDS
             try:
                 runs = await self._service.stretto.engine.runs_of()
                 found = await runs.news(cursor)
             except StrettoError:  # the store is busy or damaged: the routes of the runs say so
                 found = None
+            except Exception:  # a fault of ours must not leave the readers without news for ever
+                _log.exception("stretto: changes of runs could not be looked for")
+                found = None
+                pause = _AGAIN_SECONDS
             if found is not None:
                 is_first = cursor is None and not self._is_looking.is_set()
                 changed = found.run_ids if found.is_whole and cursor is not None else (_ALL,)
@@ -168,7 +177,7 @@ class NewsDesk:
                     reader.tell(() if is_first else changed, found.cursor)
                 cursor = found.cursor
             self._is_looking.set()  # where the store cannot be read, no request waits for it
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(pause)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,12 +134,17 @@ def _folders(project: Project) -> dict[str, str]:
     """The folders right below the workspace, to begin a set with."""
     try:
         with os.scandir(project.settings.project) as entries:
-            found = [
-                each.name for each in entries if each.is_dir() and not each.name.startswith(".")
-            ]
+            found = [each.name for each in entries if _is_folder(each)]
     except OSError:
         return {}
     return {f"{name}/**": "" for name in sorted(found)[:_MOST_FOLDERS]}
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir() and not entry.name.startswith(".")
+    except OSError:  # a link that leads to itself, or to where we may not look
+        return False
 
 
 @router.get("/api/recipes/templates", dependencies=[VIEWER], response_model=ListAnswer)

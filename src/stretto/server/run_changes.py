@@ -16,7 +16,8 @@ _Digests = dict[str, bytes]
 
 
 class RunAnswers:
-    """The digests of the last answers, by their run and their cursor."""
+    """The digests of the last answers, by their run and their cursor: of what was the same in all answers
+    with that cursor."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, int], _Digests] = OrderedDict()
@@ -48,7 +49,10 @@ class RunAnswers:
 
     def _keep(self, whole: Mapping[str, Any], digests: _Digests) -> None:
         key = (whole["run_id"], whole["cursor"])
-        self._told[key] = digests
+        told = self._told.get(key, digests)
+        # Without an event a run still changes when its driver dies. Which of two answers a client has
+        # is not known, so where they differ it is told again.
+        self._told[key] = {part: it for part, it in digests.items() if told.get(part) == it}
         self._told.move_to_end(key)
         while len(self._told) > _MOST_ANSWERS:
             self._told.popitem(last=False)

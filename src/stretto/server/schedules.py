@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Query, Request
 from pydantic import Field
-from starlette.responses import JSONResponse
 
 from stretto.problems.errors import NotFound
-from stretto.server.answers import BodyTooLarge
+from stretto.server.answers import BodyTooLarge, JsonAnswer
 from stretto.server.bodies import (
     ApiAnswer,
     ListAnswer,
@@ -108,21 +107,21 @@ async def fire_triggers(service: Service) -> None:
 
 
 @router.get("/api/schedules", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
-async def list_schedules(service: TheService) -> JSONResponse:
+async def list_schedules(service: TheService) -> JsonAnswer:
     """Schedules, webhooks and watched folders: `schedules`."""
     triggers = service.stretto.triggers
     return _answer_list([await _row(service, each) for each in await triggers.list()], "schedules")
 
 
 @router.get("/api/hooks", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
-async def list_hooks(service: TheService) -> JSONResponse:
+async def list_hooks(service: TheService) -> JsonAnswer:
     """Webhooks alone: `hooks`. A secret is told when its hook is made, and never again."""
     found = [each for each in await service.stretto.triggers.list() if each.kind == "webhook"]
     return _answer_list([await _row(service, each) for each in found], "hooks")
 
 
-def _answer_list(rows: list[dict[str, Any]], noun: str) -> JSONResponse:
-    return JSONResponse({"ok": True, noun: rows})
+def _answer_list(rows: list[dict[str, Any]], noun: str) -> JsonAnswer:
+    return JsonAnswer({"ok": True, noun: rows})
 
 
 async def _row(service: Service, trigger: Trigger) -> dict[str, Any]:
@@ -132,50 +131,50 @@ async def _row(service: Service, trigger: Trigger) -> dict[str, Any]:
 
 
 @router.post("/api/schedules", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def add_schedule(body: ScheduleBody, service: TheService) -> JSONResponse:
+async def add_schedule(body: ScheduleBody, service: TheService) -> JsonAnswer:
     """Run a saved workflow at the times of a cron expression."""
     given = body.model_dump(exclude={"name", "workflow", "cron"})
     made = await service.stretto.triggers.add_schedule(body.name, body.workflow, body.cron, **given)
-    return JSONResponse({"ok": True, "schedule": await _row(service, made)}, 201)
+    return JsonAnswer({"ok": True, "schedule": await _row(service, made)}, 201)
 
 
 @router.post("/api/folders", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def add_folder(body: FolderBody, service: TheService, asker: Asker) -> JSONResponse:
+async def add_folder(body: FolderBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Run a saved workflow for each file that comes into a folder of the project; an admin names any."""
     service.check_folder(asker, body.folder)
     given = body.model_dump(exclude={"name", "workflow", "folder"})
     made = await service.stretto.triggers.add_folder(body.name, body.workflow, body.folder, **given)
-    return JSONResponse({"ok": True, "schedule": await _row(service, made)}, 201)
+    return JsonAnswer({"ok": True, "schedule": await _row(service, made)}, 201)
 
 
 @router.post("/api/hooks", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
-async def add_hook(body: HookBody, service: TheService) -> JSONResponse:
+async def add_hook(body: HookBody, service: TheService) -> JsonAnswer:
     """Run a saved workflow when somebody posts to `/hooks/ID`. The answer has the `secret`, this once."""
     given = body.model_dump(exclude={"name", "workflow"})
     made = await service.stretto.triggers.add_webhook(body.name, body.workflow, **given)
     shown = await _row(service, made.trigger)
-    return JSONResponse({"ok": True, "hook": shown, "secret": made.secret}, 201)
+    return JsonAnswer({"ok": True, "hook": shown, "secret": made.secret}, 201)
 
 
 @router.post(
     "/api/schedules/preview", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def preview_schedule(body: SchedulePreview, service: TheService) -> JSONResponse:
+async def preview_schedule(body: SchedulePreview, service: TheService) -> JsonAnswer:
     """What an expression would mean: `says` in words, and its `next` three fires. Nothing is added."""
     schedule = CronSchedule(body.cron, body.zone).check()
     coming = list(islice(next_fires(schedule, service.stretto.engine.now()), 3))
-    return JSONResponse({"ok": True, "says": in_words(body.cron), "next": list(map(iso, coming))})
+    return JsonAnswer({"ok": True, "says": in_words(body.cron), "next": list(map(iso, coming))})
 
 
 @router.get("/api/schedules/{name}", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer)
 async def show_schedule(
     name: str, service: TheService, limit: Annotated[int, Query(ge=1, le=1000)] = 20
-) -> JSONResponse:
+) -> JsonAnswer:
     """One of them, and what became of its fires, newest first: `schedule`, `fires`."""
     triggers = service.stretto.triggers
     found = await triggers.show(name)
     fires = [fire_as_json(each) for each in await triggers.fires(name, limit)]
-    return JSONResponse({"ok": True, "schedule": await _row(service, found), "fires": fires})
+    return JsonAnswer({"ok": True, "schedule": await _row(service, found), "fires": fires})
 
 
 @router.get(
@@ -183,72 +182,72 @@ async def show_schedule(
 )
 async def show_next(
     name: str, service: TheService, count: Annotated[int, Query(ge=1, le=1000)] = 5
-) -> JSONResponse:
+) -> JsonAnswer:
     """When a schedule fires next: `next`."""
     found = await service.stretto.triggers.next(name, count)
-    return JSONResponse({"ok": True, "next": [iso(at) for at in found]})
+    return JsonAnswer({"ok": True, "next": [iso(at) for at in found]})
 
 
 @router.put("/api/schedules/{name}", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
 async def change_schedule(
     name: str, body: ChangedTrigger, service: TheService, asker: Asker
-) -> JSONResponse:
+) -> JsonAnswer:
     """Set a trigger otherwise. What it has fired, and a webhook's address and secret, stay."""
     if body.folder is not None:
         service.check_folder(asker, body.folder)
     given = body.model_dump(exclude_unset=True)
     made = await service.stretto.triggers.change(name, **given)
-    return JSONResponse({"ok": True, "schedule": await _row(service, made)})
+    return JsonAnswer({"ok": True, "schedule": await _row(service, made)})
 
 
 @router.delete(
     "/api/schedules/{name}", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def remove_schedule(name: str, service: TheService) -> JSONResponse:
+async def remove_schedule(name: str, service: TheService) -> JsonAnswer:
     """Remove it. The runs that it has started stay."""
     await service.stretto.triggers.remove(name)
-    return JSONResponse({"ok": True})
+    return JsonAnswer({"ok": True})
 
 
 @router.post(
     "/api/schedules/{name}/pause", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def pause_schedule(name: str, service: TheService) -> JSONResponse:
+async def pause_schedule(name: str, service: TheService) -> JsonAnswer:
     """Fire no more until it is resumed."""
     found = await service.stretto.triggers.pause(name)
-    return JSONResponse({"ok": True, "schedule": await _row(service, found)})
+    return JsonAnswer({"ok": True, "schedule": await _row(service, found)})
 
 
 @router.post(
     "/api/schedules/{name}/resume", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def resume_schedule(name: str, service: TheService) -> JSONResponse:
+async def resume_schedule(name: str, service: TheService) -> JsonAnswer:
     """Fire again, from now on."""
     found = await service.stretto.triggers.resume(name)
-    return JSONResponse({"ok": True, "schedule": await _row(service, found)})
+    return JsonAnswer({"ok": True, "schedule": await _row(service, found)})
 
 
 @router.post(
     "/api/schedules/{name}/run-now", dependencies=[OPERATOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def run_now(name: str, service: TheService, asker: Asker) -> JSONResponse:
+async def run_now(name: str, service: TheService, asker: Asker) -> JsonAnswer:
     """Fire now, for whoever asks. The run starts within a second; its id is told at once."""
     service.check_serving()
     fire = await service.stretto.triggers.fire(name, owner=asker.name)
-    return JSONResponse({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)
+    return JsonAnswer({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)
 
 
 @router.post(
     "/api/hooks/{name}/rotate", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
 )
-async def rotate_secret(name: str, service: TheService) -> JSONResponse:
+async def rotate_secret(name: str, service: TheService) -> JsonAnswer:
     """Give a webhook a new `secret`; the old one counts no more."""
     made = await service.stretto.triggers.rotate(name)
-    return JSONResponse({"ok": True, "secret": made.secret})
+    return JsonAnswer({"ok": True, "secret": made.secret})
 
 
 @router.post("/hooks/{hook}", response_model=ApiAnswer)
-async def deliver(hook: str, request: Request, service: TheService) -> JSONResponse:
+async def deliver(hook: str, request: Request, service: TheService) -> JsonAnswer:
     """A delivery, signed with the hook's secret. It is on record before this answers."""
     if not service.stretto.project.settings.are_workflows_served:
         raise NotFound("there is no such webhook")
@@ -260,4 +259,4 @@ async def deliver(hook: str, request: Request, service: TheService) -> JSONRespo
     stamp = request.headers.get("x-stretto-timestamp", "")
     signed = request.headers.get("x-stretto-signature", "")
     fire = await service.stretto.triggers.deliver(hook, stamp, signed, bytes(body))
-    return JSONResponse({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)
+    return JsonAnswer({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)

@@ -50,7 +50,7 @@ class Service:
     desk: Any = None  # a news.NewsDesk, once somebody reads
     gates: Any = None  # an approvals.GateList, once somebody asks
     open_streams: int = 0
-    done_goals: set[str] = field(default_factory=set)  # that need no look: ended, or cannot go on
+    done_goals: set[str] = field(default_factory=set)  # that have ended, and need no look
     is_one_of_many: bool = False  # several processes serve at one address
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -17,6 +17,7 @@ from stretto.vocabulary.version import VERSION
 
 router = new_router("session")
 _FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 10
 
 
 class Health(BaseModel):
@@ -69,7 +70,11 @@ async def log_in_by_link(request: Request, service: TheService, code: str = "") 
 async def log_in_by_token(request: Request, service: TheService) -> Response:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FORM:
         raise Unauthenticated(f"the token is sent as a form: {_FORM}")
-    sent = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+    written = (await request.body()).decode("utf-8", "replace")
+    try:
+        sent = parse_qs(written, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidUsage(f"the form has more than {_MOST_FIELDS} fields") from error
     token, then = sent.get("token", [""])[0].strip(), sent.get("then", ["/"])[0]
     try:
         opened = service.access.open_by_token(token, request.state.address)

@@ -82,7 +82,9 @@ async def _begin_once(
     except (Leased, RefusedToOverwrite):  # another server has begun it at this moment
         return service.stretto.open(id), True
     except StrettoError:
-        if not await runs.is_known(id):  # it can be sent again, with what was wrong put right
+        # It can be sent again, with what was wrong put right. A key that an earlier request keeps is
+        # left to it: that one may still begin its run.
+        if kept.run_id == asked.run_id and not await runs.is_known(id):
             await asyncio.to_thread(_forget, service, asked)
         raise
 
@@ -99,7 +101,7 @@ def _keep(service: "Service", asked: KeyedRequest) -> KeyedRequest:
 
 def _forget(service: "Service", asked: KeyedRequest) -> None:
     with open_ledger(service.home) as ledger:
-        ledger.forget_request(asked.owner, asked.key)
+        ledger.forget_request(asked)
 
 
 async def answer(

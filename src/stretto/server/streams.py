@@ -18,6 +18,7 @@ the end of one run's journal share what was read of it last.
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -50,6 +51,7 @@ _CHUNK_BYTES = 32_768
 _RETRY_MILLISECONDS = 1000
 _ENDED = "run_ended"
 _PING = b": ping\n\n"
+_log = logging.getLogger("stretto.server")
 Row = tuple[int, bytes]
 
 
@@ -136,6 +138,9 @@ class RunFeed:
                     await run.news(_POLL_SECONDS)
         except StrettoError as error:
             self.fault = error.with_hint
+        except Exception:  # a fault of ours ends the streams too: nothing more would come on them
+            _log.exception("stretto: the events of run %s could not be read", self._run_id)
+            self.fault = "the events could not be read; the log of the server says why"
         finally:
             self.wake()
 
