@@ -10,8 +10,15 @@ from hypothesis import given, settings, strategies as st
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
-from stretto.workspaces.change import ChangeSet, find_changes, find_paths_outside, open_changes
-from stretto.workspaces.content import BlobLost, Blobs
+from stretto.workspaces.change import (
+    ChangeSet,
+    FileChange,
+    find_changes,
+    find_paths_outside,
+    join_renames,
+    open_changes,
+)
+from stretto.workspaces.content import BlobLost, Blobs, FileEntry
 from stretto.workspaces.file_list import WorkspaceLimits, WorkspaceTooLarge
 from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
@@ -101,6 +108,29 @@ def test_each_change_is_what_it_is(tmp_path: Path) -> None:
     blobs = Blobs(changes.objects)
     assert blobs.read(by_path["b.bin"].before.digest) == FILES["b.bin"]  # type: ignore[union-attr]
     assert changes.refused == ()
+
+
+def join_texts(new: int, size: int) -> tuple[list[FileChange], int]:
+    """One file removed and many made, all alike; how they are joined, and how much is read."""
+    read = list[int]()
+
+    def read_text(entry: FileEntry) -> bytes:
+        read.append(entry.size)
+        return b"x" * (size - 1) + b"\n"
+
+    changes = [FileChange("old", FileEntry("file", 0o644, size, "old"), None)]
+    for number in range(new):
+        entry = FileEntry("file", 0o644, size, str(number))
+        changes.append(FileChange(f"new{number}", None, entry))
+    return join_renames(changes, read_text), sum(read)
+
+
+def test_what_is_read_to_find_renames_is_bounded_and_then_none_is_found() -> None:
+    joined, read = join_texts(new=40, size=300 * 1024)
+    assert (len(joined), read) == (40, 41 * 300 * 1024)
+    assert [change.renamed_from for change in joined].count("old") == 1
+    joined, read = join_texts(new=2_499, size=300 * 1024)
+    assert (len(joined), read) == (2_500, 0)
 
 
 def test_a_diff_is_there_for_good_without_the_copy(tmp_path: Path) -> None:

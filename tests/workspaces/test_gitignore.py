@@ -103,6 +103,11 @@ RULES = [
     "\\",
     "[",
     "a[",
+    "[a[",
+    "[]",
+    "src/b[[1].txt",
+    "x[\\]]y",
+    "a \\   ",
     "b.log\r\n",
     "!a",
     "/",
@@ -187,6 +192,17 @@ def test_a_hostile_pattern_takes_no_time() -> None:
     began = time.process_time()  # of our own: others may keep us waiting
     assert rules.verdict("/".join(["a" * 200] * 20), is_folder=False) is None
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"[" * MOST_BYTES, b"[" * (MOST_BYTES - 2) + b"\\]", b"a" + b" " * (MOST_BYTES - 2) + b"b"],
+    ids=["unclosed", "closed by nothing", "blanks"],
+)
+def test_a_hostile_line_is_read_in_no_time(line: bytes) -> None:
+    began = time.process_time()
+    read_rules(line, ".gitignore")
+    assert time.process_time() - began < 5
 
 
 def test_too_many_rules_are_refused() -> None:

@@ -336,3 +336,25 @@ def test_a_pipe_in_a_repository_is_not_waited_for(tmp_path: Path, file: str) -> 
     words = [sys.executable, "-c", code, str(project), str(tmp_path / "copy")]
     done = subprocess.run(words, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "shared"])
+def test_an_index_that_is_no_file_is_not_read(tmp_path: Path, kind: str) -> None:
+    project = repository(tmp_path / "project", {"a.txt": b"a"})
+    index = project / ".git" / ("sharedindex.0" if kind == "shared" else "index")
+    index.unlink(missing_ok=True)
+    if kind == "folder":
+        index.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(index)
+    else:
+        index.symlink_to("/dev/zero")
+    with pytest.raises(GitFailed, match=r"index.*: is not a regular file"):
+        isolate(project, tmp_path / "copy")
+
+
+def test_an_index_larger_than_any_is_not_copied(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project", {"a.txt": b"a"})
+    os.truncate(project / ".git/index", 1 << 30)
+    with pytest.raises(GitFailed, match="at most 268,435,456 are read"):
+        isolate(project, tmp_path / "copy")

@@ -1,14 +1,16 @@
 """A conflict that a person has settled: by hand, or by taking one side."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.change import ChangeSet, find_changes
+from stretto.workspaces.change import ChangeSet, FileChange, find_changes
+from stretto.workspaces.content import BlobWriter, FileEntry
 from stretto.workspaces.isolated_copy import isolate
-from stretto.workspaces.merge import Conflict, Settlement
+from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
 from stretto.workspaces.paths import escape_path
 from stretto.workspaces.transaction import Merged, merge_back
 from support.trees import Tree, read_tree, write_tree
@@ -200,6 +202,20 @@ def test_ours_keeps_both_ends_of_a_rename_whose_end_is_in_the_way(tmp_path: Path
     merged = merge_back(changes, workspace, tmp_path / "home", settlement=ours)
     assert isinstance(merged, Merged)
     assert read_tree(workspace) == before
+
+
+def test_ours_settles_many_changes_that_are_in_the_way_in_no_time(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"out": b"ours"})
+    with BlobWriter(tmp_path / "artifact/objects") as keep:
+        entry = FileEntry("file", 0o644, 1, keep.add(b"x"))
+        keep.finish(durable=False)
+    made = [FileChange(f"out/{number}", None, entry) for number in range(3_000)]
+    changes = ChangeSet("id", tmp_path / "artifact", tuple(made))
+    began = time.process_time()
+    plan = plan_merge(changes, workspace, Settlement(otherwise="ours"))
+    assert time.process_time() - began < 5
+    assert isinstance(plan, MergePlan)
+    assert (len(plan.left), plan.puts) == (3_000, ())
 
 
 def test_what_was_settled_is_named(clashing: Clashing) -> None:

@@ -1,6 +1,7 @@
 """What was written in a workspace that nobody declared."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_a_look_sees_files_and_links_but_nothing_through_them(workspace: Path) -
     assert set(snapshot.stamps) == {"src/a.py", "docs/b.md", "link"}
     assert snapshot.is_whole
     status = (workspace / "src/a.py").stat()
-    stamp = (status.st_mtime_ns, 1, status.st_ino, status.st_mode)
+    stamp = (status.st_ctime_ns, status.st_mtime_ns, 1, status.st_ino, status.st_mode)
     assert snapshot.stamps["src/a.py"] == stamp
 
 
@@ -61,6 +62,15 @@ def test_a_file_put_in_anothers_place_is_seen_though_size_and_time_are_kept(
     other.write_bytes(b"z")
     os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
     os.replace(other, workspace / "src/a.py")
+    assert find_undeclared_paths(before, snapshot_stats(workspace), ()) == ("src/a.py",)
+
+
+def test_a_change_is_seen_though_its_time_is_set_back(workspace: Path) -> None:
+    before = snapshot_stats(workspace)
+    status = (workspace / "src/a.py").stat()
+    time.sleep(0.02)  # longer than a tick of the file system's clock
+    (workspace / "src/a.py").write_bytes(b"z")
+    os.utime(workspace / "src/a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
     assert find_undeclared_paths(before, snapshot_stats(workspace), ()) == ("src/a.py",)
 
 

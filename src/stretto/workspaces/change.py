@@ -318,7 +318,8 @@ def _publish(changes: ChangeSet, draft: Path) -> None:
 
 _ALIKE = 0.6  # the share of its bytes that a renamed text keeps
 _MOST_PAIRS = 2_500  # that are compared line by line
-_MOST_COMPARED_BYTES = 512 * 1024
+_MOST_COMPARED_BYTES = 512 * 1024  # of one file
+_MOST_COMPARED_IN_ALL = 16 * 2**20
 
 
 def join_renames(
@@ -365,19 +366,20 @@ def _pair_same(gone: Mapping[str, FileEntry], new: Mapping[str, FileEntry]) -> d
 def _pair_alike(
     gone: Mapping[str, FileEntry], new: Mapping[str, FileEntry], read: Callable[[FileEntry], bytes]
 ) -> dict[str, str]:
-    if len(gone) * len(new) > _MOST_PAIRS:
+    gone, new = _select_small(gone), _select_small(new)
+    compared = sum(entry.size for entry in (*gone.values(), *new.values()))
+    if not 0 < len(gone) * len(new) <= _MOST_PAIRS or compared > _MOST_COMPARED_IN_ALL:
         return {}
-    old_lines = {
-        path: _count_lines(read(e)) for path, e in gone.items() if e.size <= _MOST_COMPARED_BYTES
-    }
-    new_lines = {
-        path: _count_lines(read(e)) for path, e in new.items() if e.size <= _MOST_COMPARED_BYTES
-    }
-    scores = sorted(
-        (-_likeness(old_lines[old], new_lines[fresh]), _name(old) != _name(fresh), old, fresh)
-        for old in old_lines
-        for fresh in new_lines
-    )
+    old_lines = {path: _count_lines(read(entry)) for path, entry in gone.items()}
+    scores = list[tuple[float, bool, str, str]]()
+    # One new file at a time: its counted lines take many times its size.
+    for fresh, entry in new.items():
+        lines = _count_lines(read(entry))
+        scores += (
+            (-_likeness(counted, lines), _name(old) != _name(fresh), old, fresh)
+            for old, counted in old_lines.items()
+        )
+    scores.sort()
     found = dict[str, str]()
     taken = set[str]()
     for score, _, old, fresh in scores:
@@ -385,6 +387,10 @@ def _pair_alike(
             found[fresh] = old
             taken.add(old)
     return found
+
+
+def _select_small(entries: Mapping[str, FileEntry]) -> dict[str, FileEntry]:
+    return {path: it for path, it in entries.items() if it.size <= _MOST_COMPARED_BYTES}
 
 
 def _count_lines(content: bytes) -> Counter[bytes]:

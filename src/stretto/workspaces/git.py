@@ -12,26 +12,26 @@ a regular expression would take years for `*a*a*a*a*b`, and a `.gitignore` may c
 
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from stretto.documents.regular_file import read_start
+from stretto.documents.regular_file import read_regular, read_start
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import Writable, find_program, with_safe_path
 from stretto.processes.python import own_places
-from stretto.workspaces.paths import PathRefused
+from stretto.workspaces.paths import PathRefused, quote_path
 
 _SECONDS = 60.0
 _MOST_TEXT = 64 * 1024
 _MOST_PACKED = 64 * 2**20
+_MOST_INDEX = 256 * 2**20  # some millions of files
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BRANCH = re.compile(r"ref: (refs/[^\s\\]+)")
-_IS_SHA256 = re.compile(r"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
+_IS_SHA256 = re.compile(r"^[ \t]*objectformat[ \t]*=[ \t]*\"?sha256", re.IGNORECASE | re.MULTILINE)
 
 
 class GitFailed(StrettoError):
@@ -74,10 +74,21 @@ def make_git_dir(repository: Repository, where: Path) -> None:
     objects = str(repository.common_dir / "objects")
     if objects.isprintable():
         (where / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    _copy_index(repository, where)
+
+
+def _copy_index(repository: Repository, where: Path) -> None:
+    room = _MOST_INDEX
     # A split index keeps most of itself in a second file.
     for file in (repository.git_dir / "index", *repository.git_dir.glob("sharedindex.*")):
-        with suppress(FileNotFoundError):
-            shutil.copyfile(file, where / file.name)
+        try:
+            content = read_regular(file, room)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise GitFailed(f"cannot read git's index {quote_path(str(file))}: {error}") from error
+        room -= len(content)
+        (where / file.name).write_bytes(content)
 
 
 def list_tracked(repository: Repository, git_dir: Path, workspace: Path) -> frozenset[str]:
@@ -184,10 +195,12 @@ def _bounded_text(file: Path) -> str:
 _Letter: TypeAlias = Callable[[str], bool]
 _Item = TypeVar("_Item")
 
-_TOKEN = re.compile(
-    r"\\(?P<plain>.)|(?P<star>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<set>\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]|(?P<other>.)",
-    re.DOTALL,
-)
+_BEFORE_SET = r"\\(?P<plain>.)|(?P<star>\*+)|(?P<any>\?)|"
+_SET = r"\[(?P<not>[!^]?)(?P<set>\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]"
+_NO_SET = r"(?!)(?P<not>)(?P<set>)"
+_OTHER = r"|(?P<other>.)"
+_TOKEN = re.compile(_BEFORE_SET + _SET + _OTHER, re.DOTALL)
+_TOKEN_BUT_NO_SET = re.compile(_BEFORE_SET + _NO_SET + _OTHER, re.DOTALL)
 _MEMBER = re.compile(
     r"\[:(?P<named>[a-z]+):\]|(?:\\(?P<a>.)|(?P<b>.))(?:-(?:\\(?P<c>.)|(?P<d>[^\]])))?", re.DOTALL
 )
@@ -218,8 +231,19 @@ def compile_name(pattern: str) -> Callable[[str], bool]:
     plain = plain_text(pattern)
     if plain is not None:
         return plain.__eq__
-    letters = [_letter(token) for token in _TOKEN.finditer(pattern)]
+    letters = [_letter(token) for token in _split(pattern)]
     return lambda name: matches_run(letters, name, _accepts)
+
+
+def _split(pattern: str) -> Iterator[re.Match[str]]:
+    kind, at = _TOKEN, 0
+    while token := kind.match(pattern, at):
+        yield token
+        at = token.end()
+        # What closes no `[` here closes none further on either. To look for it once for each of them
+        # would take the square of the length.
+        if token["other"] == "[":
+            kind = _TOKEN_BUT_NO_SET
 
 
 def matches_run(
@@ -283,7 +307,6 @@ MOST_RULES = 2_000
 _NameTest = Callable[[str], bool]
 _SUFFIX = re.compile(r"\*(\.[^.*?\[\\]+)")
 _ANY_DEPTH = re.compile(r"\*{2,}")
-_TRAILING_BLANKS = re.compile(r"(?<!\\) +$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +354,7 @@ def read_rules(text: bytes, where: str) -> IgnoreRules:
 
 
 def _read_line(rules: IgnoreRules, number: int, line: str) -> None:
-    pattern = _TRAILING_BLANKS.sub("", line)
+    pattern = _without_trailing_blanks(line)
     if not pattern or pattern.startswith("#"):
         return
     is_negated = pattern.startswith("!")
@@ -352,6 +375,12 @@ def _read_line(rules: IgnoreRules, number: int, line: str) -> None:
         rules.by_suffix.setdefault(suffix[1], []).append(rule)
     else:
         rules.others.append(rule)
+
+
+def _without_trailing_blanks(line: str) -> str:
+    kept = line.rstrip(" ")
+    # A blank behind a backslash counts.
+    return f"{kept} " if kept.endswith("\\") and kept != line else kept
 
 
 def _compile_path(pattern: str) -> tuple[_NameTest | None, ...]:

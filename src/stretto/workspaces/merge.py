@@ -101,6 +101,7 @@ class _Planner:
     texts: dict[str, bytes] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
     left: list[SkippedPath] = field(default_factory=list)
+    kinds: dict[str, PathKind | None] = field(default_factory=dict)  # of what was asked about
 
     def plan(self, changes: ChangeSet) -> None:
         for left in changes.refused:
@@ -122,7 +123,8 @@ class _Planner:
     def _clear_the_way(self, changes: ChangeSet) -> None:
         """Nothing of the workspace's own is removed to make room for a put."""
         change_at = {path: change for change in changes.changes for path in change.touched}
-        # Anew after each change that is dropped: a file that now stays may be in the way of others.
+        # Anew once changes are dropped: a file that now stays may be in the way of others. No put
+        # gets out of another's way by that, so all that are obstructed are dropped at once.
         while obstructed := [
             (put, why) for put in self.puts.values() if (why := self._obstacle(put))
         ]:
@@ -132,10 +134,10 @@ class _Planner:
                 )
                 self.clashes.extend(sides)
                 return
-            put, why = obstructed[0]
-            for path in change_at[put.path].touched:
-                self.puts.pop(path, None)
-            self._leave(change_at[put.path].touched, f"the step's {why}")
+            for put, why in obstructed:
+                for path in change_at[put.path].touched:
+                    self.puts.pop(path, None)
+                self._leave(change_at[put.path].touched, f"the step's {why}")
 
     def _stays(self, paths: tuple[str, ...]) -> bool:
         """Whether the workspace's own side of these paths is the one that counts."""
@@ -292,10 +294,12 @@ class _Planner:
         return None
 
     def _kind(self, path: str) -> PathKind | None:
-        try:
-            return self.rooted.stat(path, follow=False).kind
-        except PathRefused:
-            return None
+        if path not in self.kinds:
+            try:
+                self.kinds[path] = self.rooted.stat(path, follow=False).kind
+            except PathRefused:
+                self.kinds[path] = None
+        return self.kinds[path]
 
     def _is_removed(self, path: str) -> bool:
         return path in self.puts and self.puts[path].after is None

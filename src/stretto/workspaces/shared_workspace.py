@@ -1,8 +1,8 @@
 """Detect changes in a shared workspace: those that no step declared, and those that a step left.
 
 A snapshot costs one `lstat` a file, follows no link and reads no file. So a change that keeps a
-file's size, mode and inode is not seen if its time of modification stays too: because it came
-within one tick of the file system's clock, or because the time was set back.
+file's size, mode and inode is not seen if it came within one tick of the file system's clock. The
+time of modification may be set back; that of the last change of any kind (ctime) nobody can set.
 """
 
 import os
@@ -29,7 +29,7 @@ from stretto.workspaces.links import MOST_LOOKED_AT, fold, ignores_case, is_skip
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.rooted_dir import RootedDir
 
-FileStamp: TypeAlias = tuple[int, int, int, int]  # mtime_ns, size, inode, mode
+FileStamp: TypeAlias = tuple[int, int, int, int, int]  # ctime_ns, mtime_ns, size, inode, mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,14 @@ def snapshot_stats(
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone since
-            stamp = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
-            stamps[f"{prefix}{entry.name}"] = stamp
+            stamps[f"{prefix}{entry.name}"] = _stamp_of(status)
     return StatSnapshot(stamps, True, is_case_ignored)
+
+
+def _stamp_of(status: os.stat_result) -> FileStamp:
+    return (
+        status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
+    )  # fmt: skip
 
 
 def find_undeclared_paths(

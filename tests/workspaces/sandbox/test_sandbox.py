@@ -5,14 +5,17 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stretto.processes.watchdog import LimitName, ResourceLimits
-from stretto.workspaces.sandbox import staged_copy
+from stretto.workspaces.sandbox import sandbox as sandbox_module, staged_copy, view
 from stretto.workspaces.sandbox.confinement import CommandRefused
 from stretto.workspaces.sandbox.sandbox import Sandbox, Setting
 from support.sandboxes import confined, find, run
@@ -283,6 +286,53 @@ def test_cancelling_kills_the_command(sandbox: Sandbox, workspace: Path) -> None
     asyncio.run(cancel())
     time.sleep(1.1)
     assert not (workspace / "src/late").exists()
+
+
+class _Held:
+    """Work of a thread that goes on only when the test says so."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        self.work = work
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *given: Any) -> Any:
+        self.begun.set()
+        assert self.may_go_on.wait(20)
+        return self.work(*given)
+
+
+async def _cancel_twice_during(held: _Held, running: Coroutine[Any, Any, object]) -> None:
+    task = asyncio.create_task(running)
+    assert await asyncio.to_thread(held.begun.wait, 20)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.wait([task], timeout=0.05)
+    held.may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_what_an_ended_command_has_written_is_kept_although_it_is_cancelled_then(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = _Held(view.collect_changes)
+    monkeypatch.setattr(view, "collect_changes", held)
+    running = sandbox.run("echo new > docs/a.md", confined(workspace, "docs/*.md"))
+    asyncio.run(_cancel_twice_during(held, running))
+    assert (workspace / "docs/a.md").read_text() == "new\n"
+
+
+def test_cancelling_while_a_command_is_prepared_leaves_nothing_open(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / ".git/config").unlink()
+    (workspace / ".git").rmdir()  # a guard is put in its place
+    held = _Held(sandbox_module.open_view)
+    monkeypatch.setattr(sandbox_module, "open_view", held)
+    before = len(os.listdir("/proc/self/fd"))
+    asyncio.run(_cancel_twice_during(held, sandbox.run("true", confined(workspace, "."))))
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not (workspace / ".git").exists()
 
 
 def test_commands_can_run_side_by_side(sandbox: Sandbox, workspace: Path) -> None:

@@ -6,12 +6,12 @@ Each way of confining is tried for real, by running a command in it, once for ea
 import asyncio
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from msgspec import structs
 
@@ -30,6 +30,8 @@ from stretto.workspaces.sandbox.confinement import (
 )
 from stretto.workspaces.sandbox.landlock import find_landlock
 from stretto.workspaces.sandbox.view import WorkspaceView, open_view
+
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,7 @@ class Sandbox:
         confinement = replace(confinement, workspace=confinement.workspace.resolve())
         if not self.adapter.is_confined:
             return await self._run_bare(Task(command, confinement, ()))
-        # In a thread: it may look at many files.
-        view = await asyncio.to_thread(open_view, confinement)
+        view = await _open_view(confinement)
         if isinstance(view, CommandRefused):
             return view
         with closing(view):
@@ -90,7 +91,7 @@ class Sandbox:
                 ended = await _run(launch, task.confinement, view.writable, is_namespace=True)
         finally:
             # What a command has changed before it was stopped is settled too.
-            kept_out, new = await asyncio.shield(asyncio.to_thread(view.settle))
+            kept_out, new = await _wait_for_end(_start_thread(view.settle))
         return _describe_run(ended, True, kept_out, new)
 
     async def _run_bare(self, task: Task) -> Ran:
@@ -98,6 +99,37 @@ class Sandbox:
             places = [task.confinement.workspace]
             ended = await _run(launch, task.confinement, places, is_namespace=False)
         return _describe_run(ended, False)
+
+
+async def _open_view(confinement: Confinement) -> WorkspaceView | CommandRefused:
+    # In a thread: it may look at many files.
+    opening = _start_thread(partial(open_view, confinement))
+    try:
+        return await _wait_for_end(opening)
+    except asyncio.CancelledError:
+        view = None if opening.exception() else opening.result()
+        if isinstance(view, WorkspaceView):
+            view.close()
+        raise
+
+
+def _start_thread(work: Callable[[], _Done]) -> asyncio.Future[_Done]:
+    # Not as a task: those are all cancelled where a loop ends, and the thread would go on unnoticed.
+    return asyncio.get_running_loop().run_in_executor(None, work)
+
+
+async def _wait_for_end(thread: asyncio.Future[_Done]) -> _Done:
+    """Also where it is cancelled: a thread goes on, and must not do so in a view that is closed, whose
+    descriptors may be those of another workspace by then."""
+    cancelled: asyncio.CancelledError | None = None
+    while not thread.done():
+        try:
+            await asyncio.wait([thread])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return thread.result()
 
 
 async def _run(

@@ -33,6 +33,7 @@ from stretto.globs.intersection import any_intersect, word_of
 from stretto.globs.pattern import ANY, EVERY_NAME, Pattern
 from stretto.workspaces.paths import PathNames, read_statuses
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
+from stretto.workspaces.rooted_dir import MOST_DEPTH
 from stretto.workspaces.sandbox.confinement import Access
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -162,6 +163,7 @@ def _is_below(names: PathNames, other: PathNames) -> bool:
 MOST_FILES = 5_000
 MOST_BYTES = 64 * 1024 * 1024
 _BIG_BYTES = 1024 * 1024  # what no glob covers is mounted, not copied, from this size on
+_LONGEST_PATH = 3072  # bytes; a command can dig deeper than the kernel opens, and is not followed
 
 
 class CopyTooLarge(Exception):
@@ -198,38 +200,63 @@ class StagedCopy:
 
 
 def fill_copy(layout: WriteLayout, workspace_fd: int, root: Path) -> StagedCopy:
+    """Raises CopyTooLarge, and OSError where the copy cannot be written."""
     stage = StagedCopy(layout, root)
     for number, names in enumerate(layout.staged):
-        stage.tops[names] = root / str(number)
-        _copy_directory(stage, workspace_fd, names, stage.tops[names])
+        top = stage.tops[names] = root / str(number)
+        _make_directory(stage, names, top)
+        waiting = _copy_entries(stage, workspace_fd, names, top)
+        while waiting:
+            below, copy = waiting.pop()
+            with suppress(FileNotFoundError):  # it is being removed just now
+                waiting.extend(_copy_entries(stage, workspace_fd, below, copy))
     return stage
 
 
-def _copy_directory(stage: StagedCopy, workspace_fd: int, names: PathNames, copy: Path) -> None:
+def _make_directory(stage: StagedCopy, names: PathNames, copy: Path) -> None:
     copy.mkdir(mode=0o755)
     stage.stamps[names] = InodeStamp.of(copy.lstat())
+
+
+def _copy_entries(
+    stage: StagedCopy, workspace_fd: int, names: PathNames, copy: Path
+) -> list[tuple[PathNames, Path]]:
+    """Copy what is in a directory. Returns the directories of which the entries are to be copied
+    as well: they are only made here."""
+    deeper: list[tuple[PathNames, Path]] = []
     with open_directory(workspace_fd, names) as fd, os.scandir(fd) as entries:
         for name, status in read_statuses(entries):
-            below = (*names, name)
+            below, path = (*names, name), copy / name
+            # What is too long to be found afterwards would count as removed by the command.
+            if len(below) > MOST_DEPTH or _is_too_long(path):
+                what = f"more than {MOST_DEPTH} names or {_LONGEST_PATH:,} bytes"
+                raise CopyTooLarge(f"it holds a path of {what}")
             with suppress(FileNotFoundError):  # it is being removed just now
-                if stat.S_ISDIR(status.st_mode):
-                    _add_directory(stage, workspace_fd, below, copy / name)
-                else:
-                    _add_file(stage, fd, below, status, copy / name)
+                if not stat.S_ISDIR(status.st_mode):
+                    _add_file(stage, fd, below, status, path)
+                elif _add_directory(stage, below, path):
+                    deeper.append((below, path))
             if len(stage.stamps) + len(stage.mounted) > MOST_FILES:
                 raise CopyTooLarge(f"it holds more than {MOST_FILES} files")
+    return deeper
 
 
-def _add_directory(stage: StagedCopy, workspace_fd: int, names: PathNames, copy: Path) -> None:
+def _is_too_long(path: Path) -> bool:
+    return len(os.fsencode(path)) > _LONGEST_PATH
+
+
+def _add_directory(stage: StagedCopy, names: PathNames, copy: Path) -> bool:
+    """Whether it is copied, rather than mounted into the copy."""
     layout = stage.layout
     if names in layout.whole:
         stage.mounted[names] = Access.WRITE
     elif is_git(names[-1]) or not layout.may_cover_below(names):
         stage.mounted[names] = Access.READ
     else:
-        _copy_directory(stage, workspace_fd, names, copy)
-        return
+        _make_directory(stage, names, copy)
+        return True
     copy.mkdir()
+    return False
 
 
 def _add_file(
@@ -255,34 +282,58 @@ def _copy_file(
     stage.copied_bytes += status.st_size
     if stage.copied_bytes > MOST_BYTES:
         raise CopyTooLarge(f"it holds more than {MOST_BYTES >> 20} MiB")
-    with suppress(OSError):  # what we cannot read, the command does not see
+    # What we cannot read, the command does not see. But what cannot be written must not be passed
+    # over: half a copy would be taken for a change by the command, and replace the user's file.
+    try:
         source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent_fd)
+    except OSError:
+        return False
+    try:
         copy_bytes(source, copy, status.st_mode & 0o777)
-        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))  # build tools compare these
-        return True
-    return False
+    except SourceUnreadable:
+        copy.unlink(missing_ok=True)
+        return False
+    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))  # build tools compare these
+    return True
+
+
+_CHUNK_BYTES = 1024 * 1024
+
+
+class SourceUnreadable(OSError):
+    """What was to be copied is no plain file, or cannot be read to its end."""
 
 
 def copy_bytes(source_fd: int, target: Path | str, mode: int, dir_fd: int | None = None) -> None:
-    """Into a new file. Closes the source."""
+    """Into a new file. Closes the source. Raises SourceUnreadable; any other OSError is about the
+    new file."""
     with open(source_fd, "rb", buffering=0) as source:
         if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            raise OSError("not a plain file")
+            raise SourceUnreadable("not a plain file")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(target, flags, 0o600, dir_fd=dir_fd), "wb", buffering=0) as copy:
-            while os.sendfile(copy.fileno(), source.fileno(), None, 1 << 24):
-                pass
+        with open(os.open(target, flags, 0o600, dir_fd=dir_fd), "wb") as copy:
+            # Not by sendfile: its error does not say whether reading or writing failed.
+            while chunk := _read_chunk(source.fileno()):
+                copy.write(chunk)
             os.fchmod(copy.fileno(), mode)
 
 
-_LONGEST_PATH = 3072  # deeper than the kernel opens, a command can dig but we need not follow
+def _read_chunk(source_fd: int) -> bytes:
+    try:
+        return os.read(source_fd, _CHUNK_BYTES)
+    except OSError as error:
+        raise SourceUnreadable(error.errno, error.strerror) from error
+
+
 _COLLECTED_KINDS = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 
 
 def collect_changes(stage: StagedCopy, workspace_fd: int) -> tuple[str, ...]:
-    found = {names: (path, InodeStamp.of(path.lstat())) for names, path in _walk(stage)}
+    found, unread = _look_through(stage)
     gone = [
-        names for names, stamp in stage.stamps.items() if not _is_same_kind(found, names, stamp)
+        names
+        for names, stamp in stage.stamps.items()
+        if not (_is_same_kind(found, names, stamp) or _is_in(names, unread))
     ]
     changed = [names for names, (_, stamp) in found.items() if stage.stamps.get(names) != stamp]
     kept_out = set[PathNames]()
@@ -297,20 +348,37 @@ def collect_changes(stage: StagedCopy, workspace_fd: int) -> tuple[str, ...]:
     # Directories come and go with the files in them; by themselves they are no news.
     kinds = {names: stamp.kind for names, stamp in stage.stamps.items()}
     kinds |= {names: stamp.kind for names, (_, stamp) in found.items()}
-    return tuple(sorted(map(_to_text, (it for it in kept_out if kinds[it] != stat.S_IFDIR))))
+    told = {names for names in kept_out if kinds[names] != stat.S_IFDIR} | unread
+    return tuple(sorted(_to_text(names) or "." for names in told))
 
 
-def _walk(stage: StagedCopy) -> Iterator[tuple[PathNames, Path]]:
+def _look_through(
+    stage: StagedCopy,
+) -> tuple[dict[PathNames, tuple[Path, InodeStamp]], set[PathNames]]:
+    """All that is in the copies now, and what of it could not be read: nobody knows of a change
+    there, so it is not taken for one."""
+    found: dict[PathNames, tuple[Path, InodeStamp]] = {}
+    unread = set[PathNames]()
     waiting = list(stage.tops.items())
     while waiting:
         names, path = waiting.pop()
-        if names in stage.mounted or len(str(path)) > _LONGEST_PATH:
+        if names in stage.mounted or _is_too_long(path):
             continue
-        yield names, path
-        if stat.S_ISDIR(path.lstat().st_mode):
-            path.chmod(0o700)  # what the command has closed to itself is not gone
-            with os.scandir(path) as entries:
-                waiting += [((*names, entry.name), path / entry.name) for entry in entries]
+        try:
+            stamp = InodeStamp.of(path.lstat())
+            if stamp.kind == stat.S_IFDIR:
+                path.chmod(0o700)  # what the command has closed to itself is not gone
+                with os.scandir(path) as entries:
+                    waiting += [((*names, entry.name), path / entry.name) for entry in entries]
+        except OSError:
+            unread.add(names)
+        else:
+            found[names] = path, stamp
+    return found, unread
+
+
+def _is_in(names: PathNames, places: set[PathNames]) -> bool:
+    return any(names[:depth] in places for depth in range(len(names) + 1))
 
 
 def _is_same_kind(

@@ -34,8 +34,8 @@ from stretto.workspaces.sandbox.staged_copy import (
 )
 
 MOST_MOUNTS = 256  # each costs more than the one before
-# Folders of a home that a command must not read, if a home is used as the workspace. Files of keys are
-# found by their names anyway.
+# Folders of a home that a command must not read, if a home is used as the workspace. Files of keys
+# are found by their names anyway.
 _PRIVATE = (".stretto", ".docker", ".config", ".local")
 
 
@@ -68,7 +68,7 @@ class WorkspaceView:
 
     @property
     def writable(self) -> list[Path]:
-        """Where on the host it writes."""
+        """The directories of the host that the command writes to."""
         whole = [self._workspace.joinpath(*names) for names in self._layout.whole]
         return [*whole, *(self._stage.tops.values() if self._stage else ())]
 
@@ -98,7 +98,9 @@ class WorkspaceView:
         for names in self._layout.whole:
             if names:
                 self._add_beneath(names, Access.WRITE)
-        self._fix({*self._survey.repositories, *map(_names, confinement.protected.paths)})
+        self._hold_read_only(
+            {*self._survey.repositories, *map(_names, confinement.protected.paths)}
+        )
         for carried in confinement.carried:
             self._carry(carried)
         self._hide(set(self._hidden), is_pinned=True)
@@ -109,9 +111,9 @@ class WorkspaceView:
                 f"it would take {len(self._mounts)} mounts, {MOST_MOUNTS} is the most"
             )
 
-    def _fix(self, places: set[PathNames]) -> None:
-        """Read-only, and in its place. In a copy the change is left behind; only what is written
-        in place must be held."""
+    def _hold_read_only(self, places: set[PathNames]) -> None:
+        """Mount these places read-only, and keep them where they are. Only those in a directory
+        that is written in place need it: in a staged copy, changes of them are not collected."""
         held = {names for names in places if self._is_writable(names) and self._is_there(names)}
         self._pin(held)
         for names in sorted(held, key=len):
