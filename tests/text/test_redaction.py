@@ -3,6 +3,8 @@
 import base64
 import html
 import json
+import time
+from itertools import product
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -87,6 +89,28 @@ def test_what_is_said_about_secrets_is_none(name: str, value: str) -> None:
     assert secret_values({name: value}) == {}
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BASIC", "token"])
+def test_the_scheme_of_a_header_may_be_written_in_small_letters(scheme: str) -> None:
+    credential = "0123456789abcdef0123456789abcdef"
+    redactor = Redactor({"GIT_CONFIG_VALUE_0": f"AUTHORIZATION: {scheme} {credential}"})
+    assert redactor.text(f"it is {credential}!") == f"it is {MASK}!"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEK0yZ"),
+        ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEK0"),
+        ("SLACK_WEBHOOK", f"/api/hooks/{PART}"), ("DB_PASSWORD", "~Xk9!pQ2vLm"),
+        ("DB_PASSWORD", "/Summer2024!"), ("DB_PASSWORD", "c:/Xk9!pQ2vLm"),
+    ],
+)  # fmt: skip
+def test_a_secret_may_begin_like_a_path(name: str, value: str) -> None:
+    assert value in secret_values({name: value})
+    for settings in (f"{name.lower()} = {value}", json.dumps({name.lower(): value})):
+        assert value in secret_values({"SETTINGS": settings})
+
+
 def test_the_frame_of_a_key_is_no_secret() -> None:
     ours = Redactor({"TLS_KEY": f"-----BEGIN PRIVATE KEY-----\n{PART}\n-----END PRIVATE KEY-----"})
     assert ours.text("-----BEGIN PRIVATE KEY-----") == "-----BEGIN PRIVATE KEY-----"
@@ -103,6 +127,13 @@ def test_the_frame_of_a_key_is_no_secret() -> None:
         ("RUN_UUID", "550e8400-e29b-41d4-a716-446655440000"), ("EDITOR", "/usr/bin/vim"),
         ("HOSTNAME", "ip-10-0-0-17.eu-west-1.compute.internal"), ("TERM", "xterm-256color"),
         ("DATABASE_URL", "postgres://localhost/app"), ("NODE_OPTIONS", "--max-old-space-size=4096"),
+        ("SSH_AUTH_SOCK", "/tmp/ssh-Ab3dEf9hIj12/agent.1234"), ("AUTH_ROUTE", "/dashboard"),
+        ("SSH_AUTH_SOCK", "/private/tmp/com.apple.launchd.Ab3dEf9hIj/Listeners"),
+        ("SSH_KEY", "~/.ssh/id_ed25519"), ("TLS_KEY", "/etc/tls/server.key"), ("TLS_KEY", "/server.pem"),
+        ("XAUTHORITY", "/run/user/1000/.mutter-Xwaylandauth.A1B2C3"), ("SIGNING_KEY", r"C:\keys\our.pfx"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/ada/keys/my-project-3f2a.json"),
+        ("JAVA_OPTS", "-Djavax.net.ssl.keyStore=/etc/ssl/ours.jks"), ("VOLUMES", "secrets:/run/secrets:ro"),
+        ("FIREBASE_CREDENTIALS", "/opt/myApp/serverKey.json"),
         ("PYTHON_VERSION", "3.11.7-Alpha-Build-20261117"), ("LESSOPEN", "| /usr/bin/lesspipe %s"),
     ],
 )  # fmt: skip
@@ -136,6 +167,27 @@ def test_base64_that_is_broken_into_lines() -> None:
         assert MASK in said, padding
         flat = said.replace("\n", "")
         assert KEY[4:-4] not in _every_reading(flat), padding
+
+
+LONG_KEY = "Zx8Kq2mWv7Lp4Rt9Yb3Nc6Hd1Jf5Gs0Ae2Uo8Iy4Tq7Wp3Xz6Mv9Kb1Lr5Cn"
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\\n", "\n" + " " * 24])
+def test_no_piece_of_a_stream_holds_half_a_secret_broken_into_lines(line_break: str) -> None:
+    redactor = Redactor({"A_TOKEN": LONG_KEY})
+    encoded = base64.b64encode(LONG_KEY.encode()).decode()
+    dumped = "".join(f"\\x{ord(letter):02x}" for letter in LONG_KEY)
+    after = " and so on" * 40
+    for form, place in product((encoded, LONG_KEY.encode().hex(), dumped), (20, 44, 60)):
+        text = f"it is {form[:place]}{line_break}{form[place:]}{after}"
+        for cut in range(1, len(text)):
+            told = redactor.text(text[: redactor.safe_length(text[:cut])])
+            assert form[:8] not in told, (form, place, cut)
+
+
+def test_lines_without_a_word_do_not_hold_up_a_stream() -> None:
+    redactor = Redactor({"A_TOKEN": LONG_KEY})
+    assert redactor.safe_length("word" + "\n" * 5_000) > 4_000
 
 
 @pytest.mark.parametrize(
@@ -180,6 +232,29 @@ def test_each_encoder_escapes_in_its_own_way(form: str) -> None:
         assert "0815" not in told
 
 
+@pytest.mark.parametrize("before", ["", "user=me|pw=", "50% of "])
+def test_the_blanks_of_a_secret_may_be_plus_signs(before: str) -> None:
+    redactor = Redactor({"DB_PASSWORD": "correct horse battery staple"})
+    text = f"{before}correct+horse+battery+staple"
+    assert redactor.text(text) == f"{before}{MASK}"
+    assert redactor.named(text) == ("DB_PASSWORD",)
+
+
+SIGNS = 'x"9\\k"2$w"!q<'
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        json.dumps(SIGNS)[1:-1], html.escape(SIGNS), quote(SIGNS), quote_plus(SIGNS),
+    ],
+)  # fmt: skip
+def test_a_secret_of_signs_is_found_escaped(form: str) -> None:
+    redactor = Redactor({"DB_PASSWORD": SIGNS})
+    assert redactor.text(f"it is {form}, they say") == f"it is {MASK}, they say"
+    assert redactor.named(form) == ("DB_PASSWORD",)
+
+
 def test_what_is_near_a_secret_is_none() -> None:
     redactor = Redactor({"DB_PASSWORD": ODD})
     for text in (ODD[:-1] + "8", "50% of \\d/0815+ & more", "0a 0b 0c 0d 0e 0f", "C:\\x41\\0815"):
@@ -200,6 +275,19 @@ def test_a_long_secret_does_not_hold_up_a_stream() -> None:
     assert "aB3aB3" not in redactor.text("x " + "aB3" * 1000 + " y")
 
 
+@pytest.mark.parametrize("length", [96, 97, 100, 103, 192, 193, 1000])
+def test_nothing_is_left_of_the_end_of_a_long_secret(length: int) -> None:
+    secret = "".join(f"{number * 7919:x}Q" for number in range(1, 300))[:length]
+    assert Redactor({"A_TOKEN": secret}).text(f"x {secret} y") == f"x {MASK} y"
+
+
+def test_a_variable_of_one_long_word_is_looked_through_in_no_time() -> None:
+    began = time.process_time()
+    for word in ("a" * 16_000, "0a" * 8_000, "-" * 16_000, "0" * 16_000, "é" * 16_000):
+        Redactor({"BLOB": word})
+    assert time.process_time() - began < 2
+
+
 @pytest.mark.parametrize("cut", range(1, len(KEY)))
 def test_no_piece_of_a_stream_holds_half_a_secret(cut: int) -> None:
     text = f"the key is {KEY} and more"
@@ -212,6 +300,13 @@ def test_who_is_named() -> None:
     assert OURS.named(f"x {KEY.encode().hex()} y") == ("OPENAI_API_KEY",)
     assert OURS.named("nothing") == ()
     assert not Redactor({"HOME": "/home/ada"}).has_secrets
+
+
+def test_no_value_is_lost_where_two_names_are_secrets() -> None:
+    redactor = Redactor({"A_TOKEN": "abcdefgh12345", "B_TOKEN": "zyxwvut98765"})
+    hidden = redactor.json({"abcdefgh12345": 1, "zyxwvut98765": 2, "[redacted] 2": 3, "plain": 4})
+    assert hidden == {MASK: 1, "[redacted] 3": 2, "[redacted] 2": 3, "plain": 4}
+    assert redactor.json(hidden) == hidden
 
 
 def test_any_value_and_any_depth() -> None:

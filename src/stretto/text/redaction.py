@@ -5,16 +5,20 @@ A secret is found as it is and in the forms that programs give it: base64 at any
 into lines, hexadecimal, escaped for a URL, for JSON, HTML or a shell.
 """
 
+import json
 import re
 from base64 import b32encode, standard_b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from itertools import count, pairwise
+from urllib.parse import quote, quote_plus
 
 from stretto.text.secrets import is_telling, secret_values
 from stretto.vocabulary.json_value import Json
 
 MASK = "[redacted]"
 _DUMP = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]){3}|\\x[0-9a-f]{2}")
+_LINE_BREAKS = re.compile(r"(?:\\n|[\r\n])\s*")
 _LONG = 10_000
 _LONGEST_KEPT = 100_000  # letters of a text whose outcome is kept
 _MOST_KEPT = 64  # such texts
@@ -22,6 +26,7 @@ _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
 # A longer secret is looked for in pieces: a stream would hold back too much text until all of
 # it has come.
 _LONGEST_PIECE = 96
+_SHORTEST_LAST_PIECE = 12
 _MOST_PIECES = 64
 _MOST_ENCODED_PIECES = 4
 _SHORTEST_HALF = 12
@@ -38,6 +43,8 @@ _OWN = {
     "'": ["&apos;", r"'\\''"],
     " ": [r"\+"],
 }
+# `html.escape` does the same, but every start would pay for the import of `html`.
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
 
 def _may_hold_escapes(text: str) -> bool:
@@ -51,6 +58,7 @@ class _EscapedSecret:
 
     def __init__(self, value: str, name: str) -> None:
         self.name = name
+        self.has_blank = " " in value
         self._value = value
         # What stands in every form: it is found faster than the pattern.
         self._run = max(_RUNS.findall(value), key=len, default="")
@@ -109,6 +117,7 @@ class Redactor:
                         self._look_for_form(form, name)
         lengths = map(len, (*self._names, *self._whole.values()))
         self._longest = max((*lengths, *(each.longest for each in self._escaped)), default=0)
+        self._escaped_with_blank = [each for each in self._escaped if each.has_blank]
         # The longest first, for one may be a part of another.
         self._needles = sorted(self._names, key=len, reverse=True)
         # Dumps are rare, and their forms many.
@@ -148,26 +157,40 @@ class Redactor:
 
     def _escaped_in(self, text: str) -> list[_EscapedSecret]:
         """Those that may stand in it in some other form than their own."""
-        if not self._escaped or not _may_hold_escapes(text):
+        if not self._escaped:
             return []
-        return [each for each in self._escaped if each.is_likely_in(text)]
+        if _may_hold_escapes(text):
+            likely = self._escaped
+        else:
+            likely = self._escaped_with_blank if "+" in text else []
+        return [each for each in likely if each.is_likely_in(text)]
 
     def safe_length(self, text: str) -> int:
         """How much of a text that still grows can be told: no secret may begin in it and end later."""
         if not self._needles:
             return len(text)
-        safe = max(0, len(text) - self._longest + 1)
+        # The line breaks in a form make it longer; a text of line breaks alone is not held back.
+        breaks = sum(map(len, _LINE_BREAKS.findall(text[-2 * self._longest :])))
+        safe = max(0, len(text) - self._longest + 1 - min(breaks, self._longest))
+        # From the last to the first: where a secret is held back, one that overlaps it is as well.
+        for start, end in sorted(self._places(text, safe), reverse=True):
+            if start < safe < end:
+                safe = start
+        return safe
+
+    def _places(self, text: str, before: int) -> Iterator[tuple[int, int]]:
+        """Where secrets stand that begin before a place: from, to."""
         for needle in self._needles_for(text):
             at = text.find(needle)
-            while 0 <= at < safe:
-                if safe < at + len(needle):
-                    safe = at
+            if at < 0:
+                continue
+            if (whole := self._whole.get(needle)) is not None:
+                yield from (found.span() for found in _broken_into_lines(whole).finditer(text))
+            while 0 <= at < before:
+                yield at, at + len(needle)
                 at = text.find(needle, at + 1)
         for each in self._escaped_in(text):
-            for found in each.pattern.finditer(text):
-                if found.start() < safe < found.end():
-                    safe = found.start()
-        return safe
+            yield from (found.span() for found in each.pattern.finditer(text))
 
     def json(self, value: Json) -> Json:
         if not self._needles:
@@ -184,9 +207,20 @@ class Redactor:
             case list():
                 return [self._json(each) for each in value]
             case dict():
-                return {self.text(key): self._json(each) for key, each in value.items()}
+                hidden: dict[str, Json] = {}
+                for key, each in value.items():
+                    hidden[self._key(key, value, hidden)] = self._json(each)
+                return hidden
             case _:
                 return value
+
+    def _key(self, key: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> str:
+        """Numbered where another key would be the same, so that the value of neither is lost."""
+        hidden = self.text(key)
+        if hidden == key or (hidden not in old and hidden not in new):
+            return hidden
+        numbered = (f"{hidden} {number}" for number in count(len(new) + 1))
+        return next(each for each in numbered if each not in old and each not in new)
 
     def arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """Of a call, as a model wrote them."""
@@ -198,9 +232,14 @@ class Redactor:
             self._names.setdefault(needle, name)
 
     def _look_for_escaped(self, piece: str, name: str) -> None:
+        if not is_telling(piece):
+            return
         escaped = _EscapedSecret(piece, name)
-        if is_telling(piece) and escaped.can_be_found:
+        if escaped.can_be_found:
             self._escaped.append(escaped)
+            return
+        for form in _usual_escapes(piece):
+            self._look_for(form, name)
 
     def _look_for_form(self, form: str, name: str) -> None:
         """By its halves, since one of them is whole wherever a line breaks."""
@@ -217,11 +256,23 @@ def _pieces(value: str) -> list[str]:
     # A key of several lines is often kept in one, as `…\\n…`. Its first and last line are no secret.
     written = map(str.strip, value.replace("\\n", "\n").splitlines())
     lines = [line for line in written if line and not line.startswith("-----")]
-    return [
-        line[at : at + _LONGEST_PIECE]
-        for line in lines
-        for at in range(0, len(line), _LONGEST_PIECE)
-    ][:_MOST_PIECES]
+    return [piece for line in lines for piece in _pieces_of_line(line)][:_MOST_PIECES]
+
+
+def _pieces_of_line(line: str) -> Iterator[str]:
+    cuts = [*range(0, len(line), _LONGEST_PIECE), len(line)]
+    if len(cuts) > 2:
+        # A last piece of few letters would not be looked for.
+        cuts[-2] = min(cuts[-2], len(line) - _SHORTEST_LAST_PIECE)
+    return (line[start:end] for start, end in pairwise(cuts))
+
+
+def _usual_escapes(piece: str) -> Iterator[str]:
+    """Of a secret that has no run of letters by which to find it in every form."""
+    yield json.dumps(piece)[1:-1]
+    yield piece.translate(_HTML)
+    raw = piece.encode("utf-8", "surrogatepass")
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
 
 
 def _forms(piece: str) -> Iterator[str]:

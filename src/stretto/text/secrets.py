@@ -39,13 +39,18 @@ _ABOUT_A_SECRET = re.compile(
 )
 _IS_ALL_SECRET = re.compile(r"WEBHOOK|DSN|CANARY", re.IGNORECASE)  # also as a URL
 # `token=…`, `X-Api-Key: …`, `"api_key": "…"`, `-Dtoken=…`, `Authorization: Bearer …`
+# Each word is looked at once, from its start: a value may be a single word of 100,000 letters.
 _LABELLED = re.compile(
-    r"""([A-Za-z_][\w.-]*)["']?\s*[:=]\s*["']?(?![:/])((?:(?:Bearer|Basic|Token)\s+)?[^\s"',;&?#]+)"""
+    r"""(?<![\w.-])[\d.-]*+([^\W\d][\w.-]*+)["']?\s*(?:=|:(?!/))\s*["']?(?!:|//)"""
+    r"""((?:(?i:Bearer|Basic|Token)\s+)?[^\s"',;&?#]+)"""
 )
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
 _BETWEEN_PARTS = re.compile(r"""\\[nrt]|[\s"'`,;:&|<>(){}\[\]=@/?#$]+""")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
-_PATH = re.compile(r"[~/][^\s:+=]*|[A-Za-z]:[\\/][^\s]*")
+_PATH = re.compile(r"(?:~[\w.-]*)?/[^\s:+=]*|[A-Za-z]:[\\/][^\s]*")
+_BETWEEN_FOLDERS = re.compile(r"^[A-Za-z]:|^~|[\\/]+")
+_WORD = r"(?:[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d*|\d+)"
+_WORDS = re.compile(rf"[._]?{_WORD}(?:[-_.]{_WORD})*")
 _SHORTEST = 8
 _SHORTEST_WORD = 12  # of a value that is letters alone, or digits alone
 _RANDOM_BITS = 3.9  # of each letter; words and names have less
@@ -84,7 +89,7 @@ def _is_token(name: str, value: str) -> bool:
 
 
 def _is_named_so(name: str, value: str) -> bool:
-    if not _NAMES.search(name) or _is_path(value):
+    if not _NAMES.search(name) or _is_path_of_words(name, value):
         return False
     return _IS_ALL_SECRET.search(name) is not None or not _ABOUT_A_SECRET.search(name)
 
@@ -157,3 +162,14 @@ def _bits(value: str) -> float:
 def _is_path(value: str) -> bool:
     """SSH_AUTH_SOCK and the like say where something is, not what it is."""
     return _PATH.fullmatch(value) is not None
+
+
+def _is_path_of_words(name: str, value: str) -> bool:
+    """A password or a key in base64 may begin with `/` as well, but its parts are no words."""
+    if not _is_path(value):
+        return False
+    folders = [folder for folder in _BETWEEN_FOLDERS.split(value) if folder]
+    if any(_is_token(name, folder) for folder in folders):
+        return False
+    words = sum(_WORDS.fullmatch(folder) is not None for folder in folders)
+    return words >= min(2, len(folders))
