@@ -3,6 +3,8 @@
 import base64
 import html
 import json
+import random
+import string
 import time
 from itertools import product
 from urllib.parse import quote, quote_plus
@@ -315,3 +317,19 @@ def test_any_value_and_any_depth() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert isinstance(OURS.json(deep), str)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", [64, 76])
+@pytest.mark.parametrize("length", [20, 40, 62, 80, 96, 150])
+def test_a_secret_in_lines_of_base64_is_found_wherever_they_break(length: int, width: int) -> None:
+    letters = random.Random(length).choices(string.ascii_letters + string.digits, k=length)
+    secret = "".join(letters)
+    redactor = Redactor({"MY_API_KEY": secret})
+    for before in range(width):
+        plain = f"{'x' * before}{secret}{'y' * 30}".encode()
+        coded = base64.b64encode(plain).decode()
+        lines = "\n".join(coded[at : at + width] for at in range(0, len(coded), width))
+        left = redactor.text(lines).replace("\n", "")
+        own = coded[before * 4 // 3 + 2 : (before + length) * 4 // 3 - 2]
+        told = [own[at : at + 9] for at in range(len(own) - 9) if own[at : at + 9] in left]
+        assert told == [], (before, left)

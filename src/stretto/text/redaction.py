@@ -29,6 +29,7 @@ _LONGEST_PIECE = 96
 _SHORTEST_LAST_PIECE = 12
 _MOST_PIECES = 64
 _MOST_ENCODED_PIECES = 4
+_SHORTEST_LINE = 60  # of base64, whose lines have 64 or 76 letters
 _SHORTEST_HALF = 12
 
 _MARKS = ("%", "\\", "&")  # every escape but the `+` for a blank begins with one of these
@@ -242,14 +243,15 @@ class Redactor:
             self._look_for(form, name)
 
     def _look_for_form(self, form: str, name: str) -> None:
-        """By its halves, since one of them is whole wherever a line breaks."""
-        half = len(form) // 2
-        if half < _SHORTEST_HALF:
+        """By parts of it, more than lines can break: so one is whole wherever they do."""
+        if len(form) // 2 < _SHORTEST_HALF:
             self._look_for(form, name)
             return
-        for needle in (form[:half], form[half:]):
-            self._look_for(needle, name)
-            self._whole.setdefault(needle, form)
+        parts = 2 + len(form) // _SHORTEST_LINE
+        cuts = [len(form) * number // parts for number in range(parts + 1)]
+        for start, end in pairwise(cuts):
+            self._look_for(form[start:end], name)
+            self._whole.setdefault(form[start:end], form)
 
 
 def _pieces(value: str) -> list[str]:
