@@ -243,6 +243,19 @@ WRONG: dict[str, Callable[[stretto.Stretto, str], object]] = {
     "budget['tokens'] must be a whole": lambda w, id: w.start(BRIEF, budget={"tokens": 1.5}),
     "status": lambda w, id: w.runs(status="done"),
     "workflow": lambda w, id: w.runs(workflow=3),  # type: ignore[arg-type]
+    "budget['usd'] must": lambda w, id: w.start(BRIEF, budget={"usd": 10**400}),
+    "budget['tokens'] must be a number": lambda w, id: w.start(BRIEF, budget={"tokens": 10**30}),
+    "since must be": lambda w, id: w.runs(since=10**400),
+    "timeout": lambda w, id: w.goals.set("g", "command:true", workflow="x", timeout=10**400),
+    "settle_seconds": lambda w, id: w.triggers.add_folder(
+        "f",
+        "shout",
+        ".",
+        input="topic",
+        settle_seconds="2",  # type: ignore[arg-type]
+    ),
+    "mapping": lambda w, id: w.triggers.add_webhook("h", "shout", mapping=["a"]),  # type: ignore[arg-type]
+    "mapping must": lambda w, id: w.triggers.add_webhook("h", "shout", mapping={"a": 1}),  # type: ignore[dict-item]
     "since": lambda w, id: w.runs(since=float("nan")),
     "since must": lambda w, id: w.runs(since=datetime.min),
     "run_id": lambda w, id: w.open("\ud800").status(),
@@ -270,6 +283,18 @@ def test_an_argument_of_another_type_is_named(open_stretto: Open, says: str) -> 
             await run.wait()
             with pytest.raises(stretto.InvalidUsage, match=re.escape(says)):
                 await WRONG[says](w, run.id)  # type: ignore[misc]
+
+    asyncio.run(main())
+
+
+def test_a_limit_of_no_runs_gives_none(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start("name: one\nsteps: [{id: a, subagent: writer, prompt: go}]\n")
+            await run.wait()
+            assert await w.runs(limit=0) == await w.runs(workflow="one", limit=0) == []
+            assert len(await w.runs(workflow="one", limit=1)) == 1
+            assert len(await w.runs(since=float("-inf"))) == 1
 
     asyncio.run(main())
 

@@ -611,3 +611,18 @@ def test_whoever_waits_for_the_events_of_a_chat_is_told_that_it_is_closed(
             await asyncio.wait_for(waiting, 10)
 
     run(work)
+
+
+def test_events_that_nobody_reads_yet_are_only_kept_by_their_chat(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto() as w:
+            chat = w.chat()
+            unread = [chat.events() for _ in range(3)]
+            assert not w._engine.stoppable
+            await chat.send("hello")
+            assert [event async for event in unread[0]]  # and they can still be read
+            late = chat.events()
+        with pytest.raises(stretto.InvalidUsage, match="this Stretto is closed"):
+            await asyncio.wait_for(anext(late), 10)
+
+    run(work)

@@ -247,6 +247,52 @@ def test_another_name_changes_nothing_else_in_the_text(project: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("name", ["null", "true", "2024", "1e3", "on", "other"])
+@pytest.mark.parametrize(
+    "written", ["brief", '"brief"', "'brief'", ">-\n  brief", "|\n  brief", "7"]
+)
+def test_a_recipe_of_any_form_is_saved_under_any_name(
+    project: Path, written: str, name: str
+) -> None:
+    text = f"name: {written}\nsteps:\n  - {{id: a, subagent: writer, prompt: hello}}\n"
+    braced = '{name: "brief", steps: [{id: a, subagent: writer, prompt: hello}]}'
+    wrapped = "workflow:\n  " + text.replace("\n", "\n  ").rstrip() + "\n"
+
+    async def main() -> None:
+        async with opened(project) as w:
+            for given in (text, braced, wrapped):
+                await w.workflows.save(given, name=name, overwrite=True)
+                assert name in {each.name for each in await w.workflows.list()}
+                assert "brief" not in {each.name for each in await w.workflows.list()}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("given", [recipe("zz"), {"steps": [{"id": "a", "task": "Say hello."}]}])
+def test_a_json_recipe_stays_json(project: Path, given: dict[str, object]) -> None:
+    file = project / "workflows" / "jj.json"
+    file.write_text(json.dumps(recipe("jj")))
+
+    async def main() -> None:
+        async with opened(project) as w:
+            saved = await w.workflows.save(json.dumps(given), name="jj", overwrite=True)
+            assert saved.file == file
+            assert json.loads(file.read_text())["name"] == "jj"
+
+    asyncio.run(main())
+
+
+def test_a_file_that_is_too_large_changes_nobody_else_s_origin(project: Path) -> None:
+    async def main() -> None:
+        async with opened(project) as w:
+            await w.workflows.save(recipe("made"), emitted=True)
+            (project / "workflows" / "zz.yaml").write_text("#" * (5 * 2**20))
+            found = {each.name: each.origin for each in await w.workflows.list()}
+            assert (found["made"], found["zz"]) == ("emitted", "written")
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("name", ["../evil", "a/b", ".hidden", "x" * 101, "a\nb"])
 def test_a_name_that_is_no_name_is_refused(project: Path, name: str) -> None:
     async def main() -> None:

@@ -324,6 +324,16 @@ def test_reports_that_somebody_else_wrote_are_read(
     assert says in found.evidence
 
 
+def test_a_pattern_that_stands_for_too_many_reports_is_not_met(tmp_path: Path) -> None:
+    for number in range(501):
+        (tmp_path / f"{number:04}.xml").write_text(JUNIT.format(failures=0, b=""))
+    found = check(tmp_path, "test:*.xml")
+    assert not found.is_met
+    assert found.evidence.startswith("*.xml stands for more than 500 reports: name fewer")
+    (tmp_path / "0500.xml").unlink()
+    assert check(tmp_path, "test:*.xml").is_met
+
+
 def test_a_report_outside_the_workspace_is_read_only_where_no_link_leads_to_it(
     tmp_path: Path,
 ) -> None:
@@ -440,11 +450,60 @@ def test_the_data_of_a_file_is_held_against_an_expression(
     assert not check(tmp_path, f"data:{name}#{fails}").is_met
 
 
+def test_more_rows_than_are_read_are_not_met(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 10_001)
+    (tmp_path / "a.jsonl").write_text('{"n": 1}\n' * 10_001)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as db:
+        db.execute("CREATE TABLE t (n)")
+        db.executemany("INSERT INTO t VALUES (?)", [(1,)] * 10_001)
+        db.commit()
+    for verify in ("a.csv#rows[0].n == 1", "a.jsonl#rows[0].n == 1", "a.db#SELECT n FROM t#n == 1"):
+        found = check(tmp_path, f"data:{verify}")
+        assert not found.is_met
+        assert "has more than 10,000 rows, and no more are read" in found.evidence
+    assert check(tmp_path, "data:a.db#SELECT n FROM t LIMIT 10000#size(rows) == 10000").is_met
+    assert check(tmp_path, "data:a.db#SELECT n FROM t").is_met  # its first value is all that counts
+
+
+def test_cells_without_a_name_are_the_rest_of_their_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2,3,4\n5,6\n")
+    assert check(tmp_path, "data:a.csv#size(rows) == 2 and rows[0].more[1] == 4").is_met
+    assert not check(tmp_path, "data:a.csv#size(rows) == 3").is_met
+
+
+@pytest.mark.parametrize(
+    "verify", ["a.csv#size(rows) == 1", "a.db#SELECT 1; SELECT 2", "a.db#SELECT x FROM gone"]
+)
+def test_what_a_reader_of_data_refuses_is_not_met(tmp_path: Path, verify: str) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n" + "x" * 140_000 + ",2\n")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as db:
+        db.execute("CREATE TABLE t (a)")
+        db.commit()
+    found = check(tmp_path, f"data:{verify}")
+    assert not found.is_met
+    assert "it could not be checked" in found.evidence
+
+
+@pytest.mark.parametrize(
+    "verify", ["data:~nosuch/a.json#a == 1", "data:loop.json#a == 1", "test:loop.xml"]
+)
+def test_a_path_that_leads_nowhere_is_not_met(tmp_path: Path, verify: str) -> None:
+    for name in ("loop.json", "loop.xml"):
+        (tmp_path / name).symlink_to(name)
+    assert not check(tmp_path, verify).is_met
+
+
+def test_a_line_of_json_ends_only_with_a_line_feed(tmp_path: Path) -> None:
+    text = '{"a": "x\u2028y\x85z"}\r\n\n{"a": 2}\n'
+    (tmp_path / "a.jsonl").write_bytes(text.encode())
+    assert check(tmp_path, "data:a.jsonl#size(rows) == 2 and rows[1].a == 2").is_met
+
+
 def test_the_evidence_of_data_shows_the_values_that_the_expression_names(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"done": 3}')
     found = check(tmp_path, "data:a.json#done >= 5 and gone == 1")
     assert "done is 3" in found.evidence
-    assert "gone is gone is missing" in found.evidence
+    assert "gone is missing" in found.evidence
 
 
 @pytest.mark.parametrize("text", ["{", "", "[" * 100_000, '{"a": ' * 5000, "\udcff"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sqlite3
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -78,6 +79,35 @@ def test_a_question_is_posted_once_and_signed(tmp_path: Path) -> None:
             assert (told["about"], told["run_id"], told["step"]) == ("asked", run.id, "g")
             stamp = headers["x-stretto-timestamp"]
             assert headers["x-stretto-signature"] == signature("hush", stamp, body)
+
+    asyncio.run(main())
+
+
+def test_what_a_failed_look_did_not_reach_is_told_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [sqlite3.OperationalError("disk I/O error"), OSError(5, "Input/output error")]
+    record = NoticeStore.record
+
+    def fail(store: NoticeStore, *given: Any) -> None:
+        if faults:
+            raise faults.pop()
+        record(store, *given)
+
+    async def main() -> None:
+        async with bench(tmp_path, "{url: URL}") as (w, notifier, got):
+            monkeypatch.setattr(NoticeStore, "record", fail)
+            monkeypatch.setattr("stretto.assembly.notices._LOOK_SECONDS", 0.01)
+            serving = asyncio.create_task(notifier.serve())
+            await (await w.start(GATED)).wait()
+            async with asyncio.timeout(20):
+                while not got.posts:
+                    assert not serving.done()
+                    await asyncio.sleep(0.01)
+            assert faults == []
+            serving.cancel()
+            await asyncio.wait([serving])
+            assert w.engine.listeners == []  # and nobody listens any more
 
     asyncio.run(main())
 

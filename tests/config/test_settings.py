@@ -1,5 +1,6 @@
 """Precedence: environment > project > user > default. Only the user may raise limits."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,7 @@ def test_the_store_is_the_user_s_choice(project, home):
     ("text", "code", "line"),
     [
         ("modle: a:b\n", "RCP101", 1),
+        ("search: {kind: tavily}\n", "RCP102", 1),
         ("model: [a]\n", "RCP103", 1),
         ("model: ' '\n", "RCP103", 1),
         ("permission: never\n", "RCP109", 1),
@@ -217,6 +219,46 @@ def test_mistakes_of_all_files_and_variables_are_told_at_once(project, home):
 @pytest.mark.parametrize("width", ["0", "1001", "-1", "four", "4.5", " "])
 def test_a_width_in_the_environment_is_a_number_from_1_to_1000(project, home, width):
     assert problems(project, home, STRETTO_MAX_CONCURRENCY=width) == [("CFG002", "", 0)]
+
+
+@pytest.mark.parametrize(
+    "text", ["workflows: {dir: %s}\n", "agents: {dirs: [%s, x]}\n", "playbooks: {dirs: %s}\n"]
+)
+@pytest.mark.parametrize(("folder", "code"), [("~nosuch/x", "RCP103"), ('"a\\0b"', "RCP004")])
+def test_a_folder_that_no_path_can_be_is_one_problem_and_only_if_it_counts(
+    project, home, text, folder, code
+):
+    (project / "stretto.yaml").write_text(text % folder)
+    assert problems(project, home) == [(code, "project", 1)]
+    assert not load_settings(project, {"STRETTO_HOME": str(home)}).is_trusted
+
+
+def test_a_folder_of_the_environment_that_no_path_can_be_is_a_problem(project, home):
+    assert problems(project, home, STRETTO_WORKFLOWS_DIR="~nosuch/x") == [("CFG002", "", 0)]
+
+
+@pytest.mark.parametrize("word", ["~nosuch/x", "--to=~nosuch/x", "x" * 5_000])
+def test_a_word_of_a_server_that_no_path_can_be_names_no_file(project, home, word):
+    server = {"command": word, "args": [word], "env": {"A": word}}
+    (project / "stretto.yaml").write_text(json.dumps({"mcp_servers": {"x": server}}))
+    assert load_settings(project, {"STRETTO_HOME": str(home)}).steering
+
+
+@pytest.mark.parametrize("key", ["agents", "playbooks"])
+def test_a_folder_whose_name_is_too_long_holds_nothing(project, home, key):
+    (project / "stretto.yaml").write_text(f"{key}: {{dirs: [{'x' * 5_000}]}}\n")
+    assert loaded(project, home).is_trusted
+
+
+def test_a_user_without_a_home_may_name_one(project, home, monkeypatch):
+    def nobody(uid):
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    settings = loaded(project, home)
+    assert not settings.is_in_home
+    assert loaded(home, home).is_in_home
 
 
 def test_an_invalid_config_has_exit_code_2(project, home):

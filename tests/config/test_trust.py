@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from stretto.config.programs import MOST_PROGRAM_BYTES
 from stretto.config.settings import Settings, load_settings
 from stretto.config.trust import TrustStore, describe_files
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
@@ -135,6 +137,21 @@ def test_a_huge_file_and_a_pipe_beside_the_agents_are_not_read(project: Path) ->
         huge.truncate(2**40)  # sparse: reading it would take hours
     os.mkfifo(project / "agents" / "pipe.md")
     assert load(project).digest != before
+
+
+def test_another_content_of_a_huge_program_asks_again(project: Path) -> None:
+    (project / "stretto.yaml").write_text("mcp_servers: {mail: {command: bin/server}}\n")
+    (project / "bin").mkdir()
+    program = project / "bin" / "server"
+    with open(program, "wb") as file:
+        file.truncate(MOST_PROGRAM_BYTES + 1)
+    trust(project)
+    assert load(project).is_trusted
+    time.sleep(0.05)  # longer than a tick of the file system's clock
+    with open(program, "r+b") as file:
+        file.write(b"something else")
+    os.utime(program, (1000, 1000))  # which hides nothing
+    assert not load(project).is_trusted
 
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:

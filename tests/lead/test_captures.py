@@ -159,6 +159,28 @@ def test_inputs_that_are_named_come_first_and_must_be_there() -> None:
         capture(lost)
 
 
+@pytest.mark.parametrize("value", ["", "  ", "Initech"])
+def test_a_given_input_must_stand_where_a_reference_can(value: str) -> None:
+    steps = (
+        done("Look at C:\\Initech,  now, {Initech}", FOUND, 0),
+        done("Check {Initech} and C:\\Initech", RIVALS, 2),
+    )
+    with pytest.raises(InvalidUsage, match="no prompt holds"):
+        capture(CaptureSource(steps, given={"company": value}))
+
+
+def test_behind_a_brace_or_a_backslash_a_value_stays_and_an_output_is_set_off() -> None:
+    steps = (
+        done("Research Acme, see C:\\Acme and {Acme}", FOUND, 0, title="one"),
+        done(f"Check {{{FOUND.strip()}}} of Acme", RIVALS, 2, title="two"),
+    )
+    captured = capture(CaptureSource(steps, given={"company": "Acme"}))
+    first, second = captured.steps
+    assert first.prompt == "Research {{inputs.company}}, see C:\\Acme and {Acme}"
+    assert second.prompt == "Check { {{steps.one.output}}} of {{inputs.company}}"
+    assert not read_text(captured.recipe).problems
+
+
 def test_braces_of_a_prompt_stay_text() -> None:
     source = CaptureSource((done("Explain {{inputs.x}}.", FOUND, 0), done("And {{ y }}?", "z", 2)))
     assert capture(source).steps[0].prompt == r"Explain \{{inputs.x}}."

@@ -81,3 +81,10 @@ def test_a_prompt_is_no_template() -> None:
     assert "this" not in str(batch_recipe(tasks))
     assert "{{that}}" not in str(batch_recipe(tasks)["output"])
     assert batch_inputs(tasks)["tasks"][0]["prompt"] == "Keep {{this}}."  # type: ignore[index,call-overload]
+
+
+def test_a_line_of_json_ends_only_with_a_line_feed() -> None:
+    text = (
+        '{"agent": "writer", "prompt": "x\u2028y\x85z"}\r\n{"agent": "writer", "prompt": "z"}\r\n'
+    )
+    assert [each.prompt for each in read_tasks(text, "tasks", ["writer"])] == ["x\u2028y\x85z", "z"]

@@ -31,6 +31,8 @@ DECLARED = (
         ("/brief tea", SlashCommand("brief", "tea")),
         ("  /brief\n two lines", SlashCommand("brief", "two lines")),
         ("/", SlashCommand("", "")),
+        ("/ brief tea", None),
+        ("/\nbrief", None),
         ("/etc/passwd is what?", None),
         ("//brief", None),
         ("brief /tea", None),

@@ -172,3 +172,9 @@ def test_an_unknown_input_in_a_set_is_a_problem() -> None:
 def test_a_reference_cannot_stand_in_a_character_class() -> None:
     text = RECIPE.replace("SET", '["x[{{inputs.a}}]"]').replace("TIMEOUT", "")
     assert problem_of(text).code == "RCP122"
+
+
+def test_what_comes_to_more_than_a_prompt_may_hold_is_told_before_the_run() -> None:
+    many = "{{inputs.a}}" * 20
+    plan = planned(f"['{many}']", f"timeout: '{many}'")
+    assert refusals(plan, a="x" * 1_000_000) == ["RCP122", "RCP110"]

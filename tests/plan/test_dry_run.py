@@ -216,3 +216,17 @@ def test_a_list_may_be_written_in_the_recipe_or_be_named_without_its_prefix():
     )
     steps = steps_of(text, t="[1, 2, 3]")
     assert (steps["a"]["elements"], steps["b"]["elements"]) == (2, 3)
+
+
+def test_a_prompt_that_is_too_long_is_told_to_be_so():
+    many = "{{inputs.t}}" * 20
+    text = flat(
+        f"{{id: a, subagent: writer, prompt: '{many}'}}",
+        f"{{id: b, run: cat, stdin: '{many}'}}",
+        head="inputs: [{name: t}]",
+    )
+    steps = steps_of(text, t="T" * 1_000_000)
+    for id in ("a", "b"):
+        prompt = str(steps[id]["prompt"])
+        assert "comes to more than 10,000,000 characters, so this step would fail" in prompt
+        assert len(prompt) < 1_000

@@ -1,5 +1,7 @@
 """A value is checked and converted before the run exists."""
 
+import json
+
 import pytest
 
 from stretto.plan.inputs import Misfit, bind, convert, missing
@@ -250,3 +252,10 @@ def test_what_a_journal_cannot_hold_is_refused(value):
     misfit = convert(Input(name="a", at=(), type=kind), value)
     assert isinstance(misfit, Misfit)
     assert "JSON" in misfit.message
+
+
+def test_a_value_is_nested_no_deeper_than_others_from_outside():
+    deep = "[" * 101 + "]" * 101
+    code, message, _ = refused("  - {name: a, type: json}", a=deep)
+    assert (code, message) == ("RCP303", "input 'a' is nested more than 100 levels deep")
+    assert bound("  - {name: a, type: json}", a=deep[1:-1]) == {"a": json.loads(deep[1:-1])}

@@ -1,5 +1,6 @@
 """Recipes that use recipes: what is checked before a run, and what the plan then holds."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -232,3 +233,31 @@ def test_a_budget_and_a_width_of_an_inner_recipe_are_told_to_have_no_effect():
         "the budget of workflow 'x' has no effect here",
         "the max_concurrency of workflow 'x' has no effect here",
     ]
+
+
+def test_an_output_whose_schema_is_joined_at_every_reference_is_read_once():
+    def both(n: int) -> str:
+        rest = f"{{allOf: [{{$ref: '#/$defs/d{n + 1}'}}, {{properties: {{a: {{properties: {{x{n}: {{}}}}}}}}}}]}}"
+        return f"d{n}: {{anyOf: [{{$ref: '#/$defs/d{n + 1}'}}, {rest}]}}"
+
+    last = "d25: {properties: {a: {properties: {z: {}}}}}"
+    schema = f"{{$ref: '#/$defs/d0', $defs: {{{', '.join(map(both, range(25)))}, {last}}}}}"
+    inner = (
+        "name: x\noutput: '{{steps.a.output.a}}'\nsteps:\n"
+        f"  - {{id: a, run: ls, output: {{schema: {schema}}}}}\n"
+    )
+    text = (
+        "name: outer\nsteps:\n  - {id: sub, workflow: used}\n"
+        "  - {id: last, subagent: writer, prompt: '{{steps.sub.output.z}}'}\n"
+    )
+    began = time.process_time()
+    assert found(text, used=inner) == []
+    assert time.process_time() - began < 5.0
+
+
+def test_an_input_of_a_workflow_step_that_is_too_long_is_told_before_the_run():
+    text = outer("{topic: '" + "{{inputs.topic}}" * 20 + "'}")
+    inner = "name: inner\ninputs: {topic: {}}\nsteps:\n  - {id: a, run: ls}\n"
+    (problem,) = bound(text, {"topic": "t" * 1_000_000}, inner=inner)[1]
+    assert (problem.code, problem.path) == ("RCP147", "steps.sub.inputs")
+    assert "comes to more than 10,000,000 characters" in problem.message

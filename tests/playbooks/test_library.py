@@ -1,11 +1,12 @@
 """Search finds the playbook that a task is about, and a task that is about none is given none."""
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from stretto.playbooks.choice import ChoiceLimits, choose
+from stretto.playbooks.choice import ChoiceLimits, choose, with_playbooks
 from stretto.playbooks.library import Library, open_library
 from stretto.playbooks.store import PlaybookUse
 from stretto.registry.folders import Folder
@@ -19,6 +20,7 @@ from support.playbooks import (
     recall,
     write_skill,
 )
+from support.recipes import flat, plan_of
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +154,16 @@ def test_a_folder_that_changes_or_goes_is_noticed(tmp_path: Path) -> None:
     with library(tmp_path) as opened:
         assert opened.all() == []
         assert opened.search("zebra deploy") == []
+
+
+def test_a_query_is_made_of_no_more_than_it_holds(filled: Library) -> None:
+    many = flat(
+        "{id: a, subagent: writer, prompt: '" + "{{inputs.t}}" * 100 + "'}", head="inputs: {t: {}}"
+    )
+    plan, text = plan_of(many), "invoice " * 125_000
+    tracemalloc.start()
+    try:
+        with_playbooks(plan, {"t": text}, filled, ChoiceLimits())
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()

@@ -603,3 +603,9 @@ def test_what_a_recipe_must_not_have_stays_where_it_is(name: str, data: st.DataO
         case _:
             same = [item for item, was in zip(now, before, strict=True) if item == was]
             assert len(same) == len(before) - 1, "one step, and nothing else"
+
+
+def test_a_step_whose_id_stands_under_another_key_is_left_to_its_author() -> None:
+    text = "name: x\nsteps:\n  - step_id: a\n    run: echo a\n  - id: b\n    run: echo b\n"
+    with pytest.raises(InvalidUsage, match="step 'a' has no key 'id'"):
+        change_steps(recipe_of(text, "guessed.yaml"), ConnectSteps("b", "a"), CATALOG)

@@ -24,6 +24,13 @@ def test_a_link_to_a_file_counts_and_a_dangling_one_does_not(tmp_path):
     assert [file.name for file in files] == ["a.yaml", "b.yaml"]
 
 
+def test_a_link_to_itself_hides_no_other_file(tmp_path):
+    (tmp_path / "a.yaml").touch()
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    files = files_in(Folder(tmp_path, "user"), (".yaml",))
+    assert [file.name for file in files] == ["a.yaml"]
+
+
 def test_a_signature_changes_with_the_file(tmp_path):
     file = tmp_path / "a.yaml"
     assert signature(file) is None

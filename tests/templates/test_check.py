@@ -1,6 +1,9 @@
+import json
+import time
+
 import pytest
 
-from stretto.templates.check import Known, KnownStep, check_reference, closed_at
+from stretto.templates.check import Known, KnownStep, check_reference, closed_at, schema_at
 from stretto.templates.template import Fault, Reference, parse_reference
 
 SCHEMA = {
@@ -279,3 +282,21 @@ def test_only_a_condition_has_chosen_something() -> None:
         assert isinstance(reference, Reference)
         fault = check_reference(reference, Known(steps=steps))
         assert (fault.code if fault else None) == code
+
+
+def test_schemas_that_name_each_other_cost_no_more_at_each_field_of_a_path() -> None:
+    both = {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#/$defs/b"}]}}}
+    schema = json.loads(json.dumps({**both, "$defs": {"b": both}}))
+    began = time.process_time()
+    assert closed_at(schema, ("a",) * 240) is None
+    assert schema_at(schema, ("a",) * 240) is None
+    assert time.process_time() - began < 1.0
+    assert closed_at(schema, ("a", "a", "b")) is not None
+
+
+def test_what_takes_too_long_to_find_out_is_no_fault() -> None:
+    many = [{"$ref": f"#/$defs/d{n}"} for n in range(80)]
+    either = {"properties": {"a": {"anyOf": many}}}
+    schema = json.loads(json.dumps({**either, "$defs": {f"d{n}": either for n in range(80)}}))
+    assert closed_at(schema, ("a", "b")) is not None
+    assert closed_at(schema, ("a", "a", "b")) is None

@@ -80,3 +80,17 @@ def test_signs_and_long_texts_are_not_punctuation():
     assert same_text("C#", "C") is False
     assert same_text("...", "!!!") is False
     assert same_text("x" * 100_000, "x" * 100_001) is False
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [([1, "Yes"], [2, "yes"]), (["Yes", 1], ["yes", 2]), ({"a": "Yes", "b": [1]}, {"b": [2], "a": "yes"})],
+)  # fmt: skip
+def test_a_near_miss_beside_a_difference_is_a_difference_in_any_order(one, other):
+    assert same(one, other) is False
+    assert same(other, one) is False
+
+
+def test_a_near_miss_beside_what_is_the_same_is_undecided_in_any_order():
+    assert isinstance(same([1, "Yes"], [1, "yes"]), Undecided)
+    assert isinstance(same(["Yes", 1], ["yes", 1]), Undecided)

@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.templates.render import as_text, render, render_known, whole_value
+from stretto.templates.render import TooLong, as_text, render, render_known, whole_value
 from stretto.templates.scope import MISSING, Scope, StepValue
 from stretto.templates.template import Template, parse_template
 
@@ -69,3 +69,10 @@ def test_any_other_template_gives_its_text():
     assert whole_value(template("{{list}}."), SCOPE) == '[1,{"ä":null}].'
     assert whole_value(template("{{topic}}{{topic}}"), SCOPE) == "tidestides"
     assert whole_value(template(" plain "), SCOPE) == " plain "
+
+
+def test_what_is_told_before_a_run_is_no_longer_than_what_is_told_in_it():
+    long, scope = template("{{inputs.x}}" * 100), Scope(inputs={"x": "y" * 1_000_000})
+    for fill in (render, render_known):
+        with pytest.raises(TooLong, match="comes to more than 10,000,000 characters"):
+            fill(long, scope)

@@ -15,7 +15,7 @@ BLANK = (
     "<inner_monologue>x</inner_monologue>", "<|start|>assistant<|channel|>analysis<|message|>Hm",
     "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>",
     "</s>", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "<|im_end|>\n<|im_start|>assistant\n", "[EOS]",
-    "assistant:", "Final Answer:\n", "**Answer:**",
+    "Answer: <think>Hm.</think>", "assistant:", "Final Answer:\n", "**Answer:**",
 )  # fmt: skip
 NOTHING = (
     "null", "Undefined", "[object Object]", "NaN", "{}", "[]", '{"answer": "", "notes": []}', "[null]", "---", "…",
@@ -24,7 +24,7 @@ NOTHING = (
 SAID = (
     "yes", "No.", "None", "0", "+", "👍", "中", "𝟙", "[1]", '{"a": 0}', "false", "<answer>x</answer>", "<think>a</think>yes",
     "a</think>yes", "assistant", "Answer: 4", "<p>x</p>", "<br>x", "\x1b[31mred\x1b[0m", "- a\n- b", "…and so on",
-    "write `</think>`", "It ends with </think>", "\u202eabc", "<analysis>x</analysis>",
+    "Use the tag like this: <think>reasoning</think>", "So: [THINK]x[/THINK]", "write `</think>`", "It ends with </think>", "\u202eabc", "<analysis>x</analysis>",
 )  # fmt: skip
 LONG = (
     "<think>" * 100_000, "<|a" * 100_000, "<!--" * 100_000, "\x1b[" * 100_000, "\x1b[0" * 100_000, "<" * 300_000,

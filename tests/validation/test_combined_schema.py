@@ -91,3 +91,24 @@ def test_both_hold(
     for pair in ((first, second), (second, first)):
         assert fits(good, *pair)
         assert not any(fits(value, *pair) for value in bad)
+
+
+def test_references_begin_where_a_schema_says_that_it_has_an_identity() -> None:
+    text = {"$defs": {"t": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/t"}}}
+    named = {"$id": "https://example.com/a", "type": "object", **text}
+    within = {"type": "object", "properties": {"inner": {"$id": "https://example.com/b", **text}}}
+    least = {"type": "object", "minProperties": 1}
+    assert fits({"x": "s"}, named, least)
+    assert not fits({"x": 1}, named, least)
+    assert fits({"inner": {"x": "s"}}, within, least)
+    assert not fits({"inner": {"x": 1}}, within, least)
+
+
+@pytest.mark.parametrize("keyword", ["const", "default", "enum", "$id"])
+def test_a_reference_in_a_value_is_no_reference_but_one_in_a_field_is(keyword: str) -> None:
+    value = {"$ref": "#/$defs/t"}
+    field = {"$defs": {"t": {"type": "string"}}, "properties": {keyword: value}}
+    least = {"type": "object", "minProperties": 1}
+    assert fits({"c": value, keyword: "s"}, {**field, "anyOf": [{"required": ["c"]}]}, least)
+    assert not fits({keyword: 1}, field, least)
+    assert fits(value, {"enum": [value]}, {"const": value, "minProperties": 1})

@@ -154,6 +154,15 @@ def test_a_hostile_pattern_does_not_hang_even_below_another_draft():
     assert len(errors) == 2
 
 
+@pytest.mark.parametrize("keyword", ["default", "const", "enum", "examples"])
+def test_a_field_that_is_named_like_a_keyword_brings_no_unbounded_pattern_back(keyword):
+    inner = {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$"}
+    began = time.process_time()
+    (error,) = schema_errors({keyword: "a" * 26 + "!"}, {"properties": {keyword: inner}})
+    assert "must match the pattern" in error
+    assert time.process_time() - began < 1
+
+
 def test_many_texts_share_the_work_that_patterns_may_take():
     began = time.process_time()
     (error,) = schema_errors(["ab" * 5000] * 500, {"items": {"pattern": "(a|b)*a(a|b){200}c"}})

@@ -133,6 +133,8 @@ def test_what_ran_a_test_or_none_at_all_is_not_doubted(said: str) -> None:
         "1 tests",
         "0 " * 50,
         " \n",
+        " ",
+        "1 failed, ",
         "summary ",
         "1,",
         "ok ",
@@ -143,6 +145,23 @@ def test_megabytes_are_read_in_no_time(line: str) -> None:
     began = time.process_time()
     for asks in (why_untested, why_failed, why_not_run):
         asks(line * (4_000_000 // len(line)))
+    assert time.process_time() - began < 3.0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "running 1 test\n" + "test a ... ignored ... ignored\n" * 40,
+        "Traceback (most recent call last):\n a\nE" + " " * 90_000 + "\nz",
+        "read-only file system " * 13 + " " * 90_000 + "x",
+        "=" * 90_000 + " " * 90_000,
+    ],
+    ids=["ignored twice", "blanks behind an error", "read-only", "a ruler"],
+)
+def test_what_could_be_read_in_many_ways_is_read_in_one(said: str) -> None:
+    began = time.process_time()
+    for asks in (why_untested, why_failed, why_not_run):
+        assert asks(said) == ""
     assert time.process_time() - began < 3.0
 
 

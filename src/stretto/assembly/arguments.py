@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TypeGuard, cast
 
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.recipe.model import Budget
@@ -45,6 +46,12 @@ def check_number(name: str, value: object, least: int = 0, most: int = _LARGEST)
         raise InvalidUsage(f"{name} must be a whole number from {least} {upto}")
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """One that a clock and a database can hold: larger ones of Python are no such number."""
+    is_any = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_any and abs(cast(float, value)) <= _LARGEST
+
+
 def check_permission(permission: str | None) -> str | None:
     if permission is not None and permission not in _PERMISSIONS:
         raise InvalidUsage(f"permission is '{permission}'; it must be {', '.join(_PERMISSIONS)}")
@@ -72,9 +79,9 @@ def check_since(since: object) -> float:
         seconds = math.nan
     if seconds is None:
         return -math.inf
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or math.isnan(seconds):
+    if not is_number(seconds) and seconds not in (math.inf, -math.inf):
         raise InvalidUsage("since must be a datetime, or seconds since the epoch")
-    return float(seconds)
+    return float(cast(float, seconds))
 
 
 def check_paths(name: str, paths: object) -> tuple[str, ...]:
@@ -112,14 +119,18 @@ def check_folder(folder: object) -> Path | None:
 
 
 def check_environ(environ: object) -> None:
-    if environ is None:
-        return
-    if not isinstance(environ, Mapping):
-        raise InvalidUsage(f"environ must be a dict of texts, not {kind_of(environ)}")
-    for name, value in environ.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            said = f"the value of {name!r} is {kind_of(value)}"
-            raise InvalidUsage(f"environ must be a dict of texts: {said}")
+    if environ is not None:
+        check_texts("environ", environ)
+
+
+def check_texts(name: str, texts: object) -> Mapping[str, str]:
+    if not isinstance(texts, Mapping):
+        raise InvalidUsage(f"{name} must be a dict of texts, not {kind_of(texts)}")
+    for key, value in texts.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            said = f"the value of {key!r} is {kind_of(value)}"
+            raise InvalidUsage(f"{name} must be a dict of texts: {said}")
+    return texts
 
 
 def check_functions(tools: object, agents: object) -> None:
@@ -143,7 +154,7 @@ def check_budget(written: object) -> Budget:
     for name, most in given.items():
         if name not in _BUDGETS:
             raise InvalidUsage(f"budget has no '{name}'", hint=f"it has {listed(_BUDGETS)}")
-        if type(most) not in (int, float) or not 0 <= most < math.inf:
+        if type(most) not in (int, float) or not 0 <= most <= _LARGEST:
             raise InvalidUsage(f"budget['{name}'] must be a number from 0 on")
         if name != "usd" and most != int(most):
             raise InvalidUsage(f"budget['{name}'] must be a whole number")

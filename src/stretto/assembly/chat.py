@@ -217,10 +217,12 @@ class Chat:
         when this Stretto is closed meanwhile."""
         queue = _EventQueue()
         self._queues.append(queue)
-        self._engine.stoppable.add(queue)
 
         async def given() -> AsyncGenerator[ChatEvent, None]:
+            self._engine.stoppable.add(queue)  # from now on: what nobody reads needs no end
             try:
+                if queue.empty():
+                    self._engine.check_open()
                 while (event := await queue.get()) is not None:
                     yield event
                 self._engine.check_open()

@@ -15,6 +15,7 @@ import shlex
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -111,7 +112,9 @@ class Checks:
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             return self._not_met(f"it could not be checked: {where}{error.strerror or error}")
-        except (StrettoError, ValueError, RecursionError, sqlite3.Error) as error:
+        except (StrettoError, ValueError, sqlite3.Error, sqlite3.Warning) as error:
+            return self._not_met(f"it could not be checked: {error}")
+        except RuntimeError as error:  # of a path: a link to itself, `~nobody`; or too deep nesting
             return self._not_met(f"it could not be checked: {error}")
 
     async def _run(self, verifier: Verifier, seconds: float) -> CheckResult:
@@ -179,7 +182,10 @@ class Checks:
             is_pattern = any(mark in word for mark in "*?[")
             if is_pattern and word.startswith("/"):
                 raise ValueError(f"a pattern is relative to the workspace, and {word} is not")
-            found = sorted(root.glob(word))[:_MOST_REPORTS] if is_pattern else [root / word]
+            found = sorted(root.glob(word)) if is_pattern else [root / word]
+            if len(found) > _MOST_REPORTS:  # the failure may be in one that is not read
+                said.append(f"{word} stands for more than {_MOST_REPORTS} reports: name fewer")
+                continue
             if not any(each.is_file() for each in found):
                 said.append(f"there is no report {word}")
             for file in filter(Path.is_file, found):
@@ -284,7 +290,9 @@ class Checks:
         else:
             place = self._place(asked.source)
             if asked.sql:
-                values = await asyncio.to_thread(_query, place, asked.sql, seconds)
+                # Without an expression only the first value counts.
+                is_whole = bool(asked.expression)
+                values = await asyncio.to_thread(_query, place, asked.sql, seconds, is_whole)
             else:
                 values = await asyncio.to_thread(_file_values, place)
         if not asked.expression:
@@ -443,7 +451,7 @@ def _packed_refs(file: Path) -> list[str]:
 
 
 def _with_fields(document: Json) -> dict[str, Json]:
-    """The fields of an object by their names, and the whole as `data` and `value`."""
+    """The fields of an object by their names, and the whole as `rows`, `data` and `value`."""
     fields = dict(document) if isinstance(document, dict) else {}
     return {"rows": document, **fields, "data": document, "value": document}
 
@@ -457,10 +465,12 @@ def _parse(raw: bytes, suffix: str, name: str) -> Json:
     """Raises ValueError."""
     text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
     if suffix == ".csv":
-        rows: list[Json] = [dict(row) for row, _ in zip(csv.DictReader(io.StringIO(text)), range(_MOST_ROWS))]  # fmt: skip  # noqa: B905
-        return rows
+        return _csv_rows(text, name)
     if suffix in (".jsonl", ".ndjson"):
-        return [read_json(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
+        # Other line breaks, such as U+2028, may stand within a text of JSON.
+        lines = [line for line in text.split("\n") if line.strip()]
+        _check_count(len(lines), name)
+        return [read_json(line) for line in lines]
     if suffix in (".yaml", ".yml"):
         document = read_bytes(raw, name)
         if document.root is None or document.problems:
@@ -476,6 +486,23 @@ def _parse(raw: bytes, suffix: str, name: str) -> Json:
         return text
 
 
+def _csv_rows(text: str, name: str) -> list[Json]:
+    """Raises ValueError. Cells that the header has no name for are a list, `more`."""
+    reader = csv.DictReader(io.StringIO(text), restkey="more")
+    try:
+        rows: list[Json] = [dict(row) for row in islice(reader, _MOST_ROWS + 1)]
+    except csv.Error as error:
+        raise ValueError(f"{name} is not CSV: {error}") from error
+    _check_count(len(rows), name)
+    return rows
+
+
+def _check_count(rows: int, what: str) -> None:
+    """Raises ValueError: an expression about a part of the rows may say what is not true of all."""
+    if rows > _MOST_ROWS:
+        raise ValueError(f"{what} has more than {_MOST_ROWS:,} rows, and no more are read")
+
+
 def _page_values(page: "Page") -> dict[str, Json]:
     kind = page.headers.get("content-type", "")
     body = _parse(page.body, ".json" if "json" in kind else "", "the answer")
@@ -483,8 +510,9 @@ def _page_values(page: "Page") -> dict[str, Json]:
     return {"status": page.status, **_with_fields(body), "body": body, "http_status": page.status}
 
 
-def _query(place: Path, sql: str, seconds: float) -> dict[str, Json]:
-    """The rows of a query, by a connection that can do nothing but read."""
+def _query(place: Path, sql: str, seconds: float, is_whole: bool) -> dict[str, Json]:
+    """The rows of a query, by a connection that can do nothing but read. `is_whole`: raises
+    ValueError where there are more than are read."""
     if read_start(place, len(_SQLITE)) != _SQLITE:
         raise ValueError(f"{place.name} is no SQLite database")
     steps = [int(seconds * 1000)]  # the handler is called once in so many instructions
@@ -501,8 +529,11 @@ def _query(place: Path, sql: str, seconds: float) -> dict[str, Json]:
         found = db.execute(sql)
         names = [column[0] for column in found.description or ()]
         rows: list[Json] = [
-            dict(zip(names, map(_cell, row), strict=False)) for row in found.fetchmany(_MOST_ROWS)
+            dict(zip(names, map(_cell, row), strict=False))
+            for row in found.fetchmany(_MOST_ROWS + 1)
         ]
+    if is_whole:
+        _check_count(len(rows), "the query")
     first = rows[0] if rows else {}
     value = next(iter(first.values()), None) if isinstance(first, dict) else None
     fields = first if isinstance(first, dict) else {}

@@ -3,7 +3,6 @@
 In: GoalRequest. Out: GoalSpec, which goes on record; or GoalLimits, of a goal that goes on.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,6 +15,7 @@ from stretto.assembly.arguments import (
     check_optional_text,
     check_permission,
     check_text,
+    is_number,
 )
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.run import user_name
@@ -166,10 +166,9 @@ def read_limits(
 
 
 def _seconds(name: str, written: object) -> float:
-    is_number = isinstance(written, int | float) and not isinstance(written, bool)
-    if not isinstance(written, str) and not (is_number and math.isfinite(float(written))):  # type: ignore[arg-type]
+    if not isinstance(written, str) and not is_number(written):
         raise InvalidUsage(f"{name} must be a duration, such as '30m' or a number of seconds")
-    found = parse_duration(written)  # type: ignore[arg-type]
+    found = parse_duration(written)
     if found is None:
         raise InvalidUsage(f"{name} is '{shorten(str(written), 40)}', which is no duration", hint="90s, 1h30m")  # fmt: skip
     return found

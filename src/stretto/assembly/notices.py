@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
@@ -64,12 +65,15 @@ class Notifier:
         if not self._settings.channels:
             return
         self._engine.listeners.append(self._hear)
-        while True:
-            try:
-                await self.look()
-            except (StrettoError, OSError) as error:  # the next look may work
-                _log.warning("notices: %s", error)
-            await asyncio.sleep(_LOOK_SECONDS)
+        try:
+            while True:
+                try:
+                    await self.look()
+                except (StrettoError, OSError, sqlite3.Error) as error:  # the next look may work
+                    _log.warning("notices: %s", error)
+                await asyncio.sleep(_LOOK_SECONDS)
+        finally:
+            self._engine.listeners.remove(self._hear)
 
     def _hear(self, event: Event, state: "RunState") -> None:
         is_late = isinstance(event, TimerFired) and isinstance(event.timer, RunTimer | StepTimer)
@@ -79,28 +83,37 @@ class Notifier:
     async def look(self) -> None:
         """Record what is owed now, and send it."""
         now = self._engine.now()
-        for run_id in await self._candidates(now):
+        self._changed.update(await self._candidates(now))
+        for run_id in sorted(self._changed):
+            self._changed.discard(run_id)
             try:
-                history = await self._engine.history(run_id)
-            except StrettoError:  # one journal that cannot be read must not silence the others
-                continue
-            self._remind_at[run_id] = self._next_reminder(history.state, now)
-            if notices := await self._with_store(lambda store: self._find_owed(history, store)):  # noqa: B023
-                await self._with_store(lambda store: store.record(notices, time.time()))
+                await self._record_owed(run_id, now)
+            except (StrettoError, OSError, sqlite3.Error) as error:
+                _log.warning("notices: run %s: %s", run_id, error)
+                self._changed.add(run_id)  # for the next look
         for notice in await self._with_store(lambda store: store.owed(time.time())):
             await self._send(notice)
 
-    async def _candidates(self, now: float) -> list[str]:
+    async def _record_owed(self, run_id: str, now: float) -> None:
+        try:
+            history = await self._engine.history(run_id)
+        except StrettoError:  # one journal that cannot be read must not silence the others
+            return
+        self._remind_at[run_id] = self._next_reminder(history.state, now)
+        if notices := await self._with_store(lambda store: self._find_owed(history, store)):
+            await self._with_store(lambda store: store.record(notices, time.time()))
+
+    async def _candidates(self, now: float) -> set[str]:
         runs = await self._engine.runs_of()
         rows = await runs.unended()
+        continued = await self._find_continued(runs)
         left: set[str] = {row.run_id for row in rows if runs.is_interrupted(row)}
-        changed, self._changed = self._changed, set()
         new = left - self._looked_at
         self._looked_at = left
         open_runs = {row.run_id for row in rows}
         self._remind_at = {id: at for id, at in self._remind_at.items() if id in open_runs}
         due = {id for id, at in self._remind_at.items() if at <= now}
-        return sorted({*changed, *new, *due, *await self._find_continued(runs)})
+        return {*new, *due, *continued}
 
     async def _find_continued(self, runs: "Runs") -> set[str]:
         """Runs of which people were asked and that have new events since, also of another process: it may

@@ -2,6 +2,7 @@
 
 The command line uses this directly, so nothing heavy is imported before it is needed."""
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from stretto.registry.saved_recipe import KnownRecipe, SavedRecipe
     from stretto.registry.versions import RecipeOrigin, RecipeVersion, Versions
     from stretto.registry.workflows import Entry
+    from stretto.vocabulary.json_value import Json
     from stretto.vocabulary.names import StepId
 
 
@@ -70,7 +72,9 @@ def text_of_template(template: Path, name: str) -> str:
     text = template.read_text(encoding="utf-8")
     # The first `name:` of every template is the recipe's own. The lines of the comment that show
     # how it is run change as well.
-    text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
+    text = re.sub(
+        r"^(\s*name:).*$", rf"\1 {yaml_form(name).strip()}", text, count=1, flags=re.MULTILINE
+    )
     shown = rf"^(#   stretto run ){template.stem}\b"
     return re.sub(shown, rf"\g<1>{name}", text, flags=re.MULTILINE)
 
@@ -102,8 +106,15 @@ def origins_of(project: "Project") -> "dict[Path, RecipeOrigin]":
         from stretto.registry.versions import open_versions
 
         with suppress(StrettoError), open_versions(database) as versions:
-            return {file: versions.origin_of(_place(file)) for file in files}
+            return {file: _origin_of(versions, file) for file in files}
     return dict.fromkeys(files, "written")
+
+
+def _origin_of(versions: "Versions", file: Path) -> "RecipeOrigin":
+    try:
+        return versions.origin_of(_place(file))
+    except StrettoError:  # a file that is too large to be read is none that an agent has saved
+        return "written"
 
 
 def unread_doubts(project: "Project", plan: "Plan") -> "tuple[Doubt, ...]":
@@ -306,23 +317,38 @@ def with_name(recipe: Recipe, name: str) -> str:
     """The text of the recipe, under this name."""
     if recipe.name == name:
         return recipe.source.text
-    place = _name_node(recipe)
+    text, place = recipe.source.text, _name_node(recipe)
     if place is not None:
-        text = recipe.source.text
-        return text[: place.start] + name + text[place.end :]
+        is_quoted = text[place.start] in "\"'"
+        written = json.dumps(name) if is_quoted else yaml_form(name).strip()
+        return text[: place.start] + written + text[place.end :]
+    content = _content_with_name(recipe, name)
+    if text.lstrip().startswith("{"):
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return yaml_form(content)
+
+
+def _content_with_name(recipe: Recipe, name: str) -> "dict[str, Json]":
     content = plain(recipe.root) if recipe.root is not None else {}
-    return yaml_form({"name": name, **(content if isinstance(content, dict) else {})})
+    root = content if isinstance(content, dict) else {}
+    for key in ("id", "name"):
+        for body in (root, root.get("workflow")):
+            if isinstance(body, dict) and str(body.get(key, "")).strip() == recipe.name:
+                body[key] = name
+                return root
+    return {"name": name, **{key: value for key, value in root.items() if key != "name"}}
 
 
 def _name_node(recipe: Recipe) -> ScalarNode | None:
-    """What says the name, where it is one plain word that another can take the place of."""
-    root = recipe.root
+    """What says the name, where it is a word that another can take the place of: no block, for one."""
+    root, text = recipe.root, recipe.source.text
     bodies = [root]
     if isinstance(root, MapNode) and "workflow" in root.entries:
         bodies.append(root.entries["workflow"])
     for key in ("id", "name"):
         for body in bodies:
             node = body.entries.get(key) if isinstance(body, MapNode) else None
-            if isinstance(node, ScalarNode) and node.value == recipe.name:
-                return node if node.written == node.value else None
+            if isinstance(node, ScalarNode) and node.written.strip() == recipe.name:
+                is_plain = text[node.start : node.end] == node.written
+                return node if is_plain or text[node.start] in "\"'" else None
     return None

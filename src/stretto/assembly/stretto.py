@@ -323,6 +323,8 @@ class Stretto:
         found: list[RunSummary] = []
         runs = await self._engine.runs_of()
         for row in await runs.recent(_MOST_ROWS if is_filtered else limit):
+            if len(found) == limit:
+                break
             if row.started_at < start:
                 continue
             if workflow is not None and row.workflow != workflow:
@@ -332,8 +334,6 @@ class Stretto:
                 found.append(
                     RunSummary(row.run_id, row.workflow, word, row.started_at, row.ended_at)
                 )
-            if len(found) == limit:
-                break
         return found
 
     async def _status(self, runs: "Runs", row: "RunRow") -> str:

@@ -1,5 +1,6 @@
 """Every key that `stretto.yaml` may have."""
 
+from stretto.config.home import path_named
 from stretto.documents.kinds import AnyMap, Choice, Count, Duration, Flag, ListOf, ShapeOf, Text
 from stretto.documents.node import Node, Path
 from stretto.documents.shapes import Fields, Key, Reading, Shape
@@ -7,6 +8,25 @@ from stretto.recipe.grammar import BUDGET
 from stretto.recipe.parts import make_budget
 
 _LINE = Text("one line of text", may_be_blank=False, one_line=True)
+
+
+class AnyFolder(Text):
+    """A folder anywhere; `~` and `~user` stand for home folders."""
+
+    def __init__(self) -> None:
+        super().__init__("a folder", False, one_line=True)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> str | None:
+        written = super().read(node, at, reading)
+        if written is None or "\0" in written:  # which is told of every text
+            return None
+        try:
+            path_named(written)
+        except ValueError as error:
+            message = f"'{written[:60]}' is no folder: {error}"
+            reading.problem_at("RCP103", node, at, message, "write the whole path")
+            return None
+        return written
 
 
 class FolderInside(Text):
@@ -33,7 +53,7 @@ def _fields(fields: Fields, reading: Reading) -> Fields:
 
 
 WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
-    Key("dir", _LINE, "the project's folder of recipes"),
+    Key("dir", AnyFolder(), "the project's folder of recipes"),
     Key("enabled", Flag(), "may agents and clients over HTTP run workflows? yes by default"),
 ))  # fmt: skip
 SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
@@ -42,10 +62,10 @@ SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
         "for a moment; 3 by default"),
 ))  # fmt: skip
 FOLDERS = Shape("'dirs'", "More folders to look into.", (
-    Key("dirs", ListOf(_LINE, or_one=True), "folders, relative to this file"),
+    Key("dirs", ListOf(AnyFolder(), or_one=True), "folders, relative to this file"),
 ))  # fmt: skip
 PLAYBOOKS = Shape("'playbooks'", "Methods that subagents are given.", (
-    Key("dirs", ListOf(_LINE, or_one=True), "more folders with playbooks, relative to this file"),
+    Key("dirs", ListOf(AnyFolder(), or_one=True), "more folders with playbooks, relative to this file"),
     Key("enabled", Flag(), "are steps given playbooks? yes by default"),
     Key("top", Count(0, 20), "how many a step is given in full; 3 by default"),
     Key("named", Count(0, 50), "how many more it is told the names of; 8 by default"),
@@ -81,7 +101,7 @@ SERVER = Shape("'server'", "What stretto serve does without options.", (
         "file only"),
 ))  # fmt: skip
 SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
-    Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
+    Key("url", _LINE, "the endpoint; SearXNG's /search, for instance", is_required=True),
     Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
     Key("key_variable", _LINE, "the environment variable that holds its key"),
 ))  # fmt: skip

@@ -10,6 +10,16 @@ _SECRET_FILE = "secret"
 _SECRET_BYTES = 32
 
 
+def path_named(written: str) -> Path:
+    """As it was written, with the home folder for `~`. Raises ValueError for what can be no path."""
+    if "\0" in written:
+        raise ValueError("no path holds a NUL byte")
+    try:
+        return Path(written).expanduser()
+    except RuntimeError:
+        raise ValueError(f"no home folder of {written.split('/')[0]} is known") from None
+
+
 def make_private(folder: Path) -> None:
     """Make every folder that is missing, for the user alone.
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from stretto.config.home import path_named
 from stretto.config.trust import digest_of, files_below
 from stretto.text.short import relative_path
 from stretto.vocabulary.json_value import Json
 
-# Of a larger file only the size is compared: each start would read all of it.
+# A larger file is not read at each start: it is known by the time of its last change.
 MOST_PROGRAM_BYTES = 64 * 2**20
 _OPTION = re.compile(r"^-{1,2}[^=]+=")
 
@@ -63,7 +64,10 @@ def _places(entry: Mapping[str, Json], project: Path) -> Iterator[Path]:
     folder = project / cwd if isinstance(cwd, str) else project
     found: dict[Path, None] = {}
     for word in _words(entry):
-        path = _inside(folder / Path(word).expanduser(), project)
+        try:
+            path = _inside(folder / path_named(word), project)
+        except ValueError:  # `~nobody/x`
+            continue
         if path is None:
             continue
         # A script's own folder goes with it: what lies beside it is what it imports.

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from stretto.config.grammar import CONFIG
+from stretto.config.home import path_named
 from stretto.config.programs import Programs, programs_of
 from stretto.config.trust import (
     TrustStore,
@@ -147,7 +148,7 @@ class Settings(Struct, frozen=True):
     @property
     def is_in_home(self) -> bool:
         """Whether the workspace is the user's home folder, or holds it, or is our own folder."""
-        with suppress(InvalidUsage):  # a user without a home
+        with suppress(RuntimeError):  # a user without a home
             if Path.home().is_dir() and Path.home().resolve().is_relative_to(self.project):
                 return True
         return self.home.resolve() == self.project
@@ -354,10 +355,10 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
     more_agents = (agents.many("dirs") if agents else None) or ()
     return structs.replace(
         settings,
-        workflows_dir=folder / Path(workflows_dir).expanduser()
+        workflows_dir=folder / path_named(workflows_dir)
         if workflows_dir
         else settings.workflows_dir,
-        agents_dirs=(*settings.agents_dirs, *(folder / Path(d).expanduser() for d in more_agents)),
+        agents_dirs=(*settings.agents_dirs, *(folder / path_named(d) for d in more_agents)),
         are_workflows_served=_is_enabled(workflows, settings.are_workflows_served),
         max_concurrency=(subagents.get("max_concurrency", int) if subagents else None)
         or settings.max_concurrency,
@@ -421,7 +422,7 @@ def _playbooks(
 ) -> PlaybookSettings:
     if written is None:
         return settings
-    more = (folder / Path(str(each)).expanduser() for each in written.many("dirs") or ())
+    more = (folder / path_named(str(each)) for each in written.many("dirs") or ())
     numbers = ("top", "named", "max_characters", "half_life_days")
     given: dict[str, Any] = {
         name: value for name in numbers if (value := written.get(name, int)) is not None
@@ -492,9 +493,12 @@ def _with_environment(
             said = f"STRETTO_PERMISSION is '{permission}'; it must be read_only, ask or auto"
             problems.append(Problem("CFG002", said))
     if folder := environ.get("STRETTO_WORKFLOWS_DIR"):
-        settings = structs.replace(
-            settings, workflows_dir=settings.project / Path(folder).expanduser()
-        )
+        try:
+            workflows_dir = settings.project / path_named(folder)
+            settings = structs.replace(settings, workflows_dir=workflows_dir)
+        except ValueError as error:
+            message = f"STRETTO_WORKFLOWS_DIR is '{shorten(folder, 60)}': {error}"
+            problems.append(Problem("CFG002", message))
     if width := environ.get("STRETTO_MAX_CONCURRENCY"):
         if width.isdecimal() and len(width) <= 4 and 1 <= int(width) <= 1000:
             settings = structs.replace(settings, max_concurrency=int(width))

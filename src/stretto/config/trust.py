@@ -9,7 +9,7 @@ one that has the name of a recipe of your own, or of a bundled one, needs the fo
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stretto.config.home import make_private
@@ -25,7 +25,7 @@ _MOST_FILES = 2_000
 
 
 def digest_of(files: Iterable[Path], project: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
-    """Changes with every name and every byte; of a file above `most_bytes`, with its size alone."""
+    """Changes with every name and every byte; of a file above `most_bytes`, with any write to it."""
     from hashlib import sha256  # most folders bring nothing, and a start should be quick
 
     digest = sha256()
@@ -49,7 +49,10 @@ def files_of_playbooks(folders: Iterable[Path]) -> list[Path]:
     """All that is in the folders that hold a SKILL.md. What else lies beside them steers nothing."""
     found: list[Path] = []
     for folder in folders:
-        for skill in sorted(folder.glob(f"*/{SKILL_FILE}")):
+        skills: list[Path] = []
+        with suppress(OSError):  # a name that no folder can have
+            skills = sorted(folder.glob(f"*/{SKILL_FILE}"))
+        for skill in skills:
             found += files_below(skill.parent)
     return found
 
@@ -143,9 +146,18 @@ def describe_files(files: Sequence[Path], project: Path) -> str:
 def _bytes_of(file: Path, most_bytes: int) -> bytes:
     try:
         return read_regular(file, most_bytes)
-    except TooLarge as error:
-        return f"{error.size} bytes, which nobody reads".encode()
+    except TooLarge:
+        return _last_change(file)
     except NotRegular:
         return b"no regular file, which nobody reads"
     except OSError:
         return b""
+
+
+def _last_change(file: Path) -> bytes:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return b""
+    # Unlike the time of the last write, no program can set st_ctime back.
+    return f"{status.st_ino} {status.st_size} {status.st_ctime_ns}, not read".encode()

@@ -567,11 +567,13 @@ def _free_name(kind: str, before: str, taken: Mapping[str, object]) -> str:
 
 
 def stands_in(value: str, text: str) -> bool:
-    return value in text and _as_word(value).search(text) is not None
+    """Where a reference can take its place. A blank value stands nowhere."""
+    return bool(value.strip()) and value in text and _as_word(value).search(text) is not None
 
 
 def _as_word(value: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+    # Behind `\` or `{` the braces of a reference would be text, or begin too early.
+    return re.compile(rf"(?<![\w\\{{]){re.escape(value)}(?!\w)")
 
 
 def _with_inputs(parts: Sequence[_Part], inputs: Mapping[str, str]) -> list[_Part]:
@@ -596,11 +598,15 @@ def _fill_in(part: _Part, name: str, value: str) -> Iterator[_Part]:
 
 
 def _template(parts: Iterable[_Part]) -> str:
-    # Braces that the prompt had are text.
-    return "".join(
-        f"{{{{{part.text}}}}}" if part.is_reference else part.text.replace("{{", "\\{{")
-        for part in parts
-    )
+    template = ""
+    for part in parts:
+        if not part.is_reference:
+            template += part.text.replace("{{", "\\{{")  # braces that the prompt had are text
+            continue
+        # No reference can stand right behind one of these, and a blank seldom matters.
+        gap = " " if template.endswith(("\\", "{")) else ""
+        template += f"{gap}{{{{{part.text}}}}}"
+    return template
 
 
 def _used_steps(parts: Iterable[_Part]) -> tuple[str, ...]:

@@ -76,7 +76,8 @@ def read_tasks(
 
 def _json_lines(text: str) -> list[tuple[int, str]] | None:
     """The lines that are written, with their numbers, where each line is a task of its own."""
-    lines = enumerate(text.removeprefix("\ufeff").splitlines(), 1)
+    # Other line breaks, such as U+2028, may stand within a text of JSON.
+    lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
     written = [(number, line) for number, line in lines if line.strip()]
     if not written or not written[0][1].lstrip().startswith("{"):
         return None

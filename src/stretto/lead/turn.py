@@ -185,7 +185,9 @@ def read_slash(text: str) -> SlashCommand | None:
     line = text.strip()
     if not line.startswith("/") or line.startswith("//"):
         return None
-    word = line[1:].split(None, 1)[0] if line[1:].split() else ""
+    if line[1:2].isspace():  # `/ 2` goes on with a sum
+        return None
+    word = line[1:].split(None, 1)[0] if line[1:] else ""
     if word and not is_id(word):
         return None
     return SlashCommand(word, line[1 + len(word) :].strip())

@@ -12,13 +12,13 @@ from operator import is_
 
 from msgspec import structs
 
-from stretto.globs.glob import set_faults
+from stretto.globs.glob import MOST_CHARACTERS, set_faults
 from stretto.plan.inputs import FindFile
 from stretto.plan.model import Plan, PlannedAgent, PlannedStep, PlannedWorkflow
 from stretto.plan.workflow_steps import known_inputs
 from stretto.problems import Problem
 from stretto.recipe.model import Input
-from stretto.templates.render import as_text, render
+from stretto.templates.render import TooLong, as_text, render
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference, Template
 from stretto.vocabulary.amounts import guess_duration, parse_duration
@@ -83,7 +83,11 @@ class _Binding:
     def workflow(
         self, id: StepId, work: PlannedWorkflow, find_file: FindFile | None
     ) -> PlannedWorkflow:
-        known, problems = known_inputs(work, self.scope, find_file)
+        try:
+            known, problems = known_inputs(work, self.scope, find_file)
+        except TooLong as error:
+            self._report("RCP147", f"steps.{id}.inputs", str(error), "give less")
+            return work
         for each in problems:
             self._report(each.code, f"steps.{id}.{each.path or 'inputs'}", each.message, each.hint)
         return structs.replace(work, known=known)
@@ -115,7 +119,11 @@ class _Binding:
     def seconds(self, path: str, template: Template | None, known: float | None) -> float | None:
         if template is None:
             return known
-        text = render(template, self.scope).text
+        try:
+            text = render(template, self.scope).text
+        except TooLong as error:
+            self._report("RCP110", path, str(error), "give a duration such as 90s, 3m or 1h30m")
+            return known
         seconds = parse_duration(text)
         if seconds is None:
             hint = f"give {guess_duration(text) or 'a duration such as 90s, 3m or 1h30m'}"
@@ -153,6 +161,8 @@ class _Binding:
         text = ""
         for part in parts:
             text += part if isinstance(part, str) else self._insert(part, is_first=not text)
+            if len(text) > MOST_CHARACTERS:  # of a glob, so it is refused and the rest is not made
+                break
         yield text
 
     def _insert(self, reference: Reference, is_first: bool) -> str:

@@ -23,8 +23,9 @@ from stretto.plan.waves import waves
 from stretto.plan.workflow_steps import known_scopes
 from stretto.problems.render import as_json
 from stretto.recipe.model import NO_OUTPUT
-from stretto.templates.render import render_known, whole_json
+from stretto.templates.render import TooLong, render_known, whole_json
 from stretto.templates.scope import Scope
+from stretto.templates.template import Template
 from stretto.validation.combined_schema import combine_schemas
 from stretto.validation.rules import understand
 from stretto.vocabulary.json_value import Json
@@ -246,28 +247,33 @@ def _workflow(step: PlannedStep, scope: Scope) -> dict[str, object]:
     if not isinstance(work := step.work, PlannedWorkflow):
         return {}
     later = {
-        name: render_known(given, scope)
-        for name, given in work.given.items()
-        if name not in work.known
+        name: _tell(given, scope) for name, given in work.given.items() if name not in work.known
     }
     recipe = {"name": work.name, "file": work.file, "version": work.version, "digest": work.digest}
     return {"workflow": recipe, "inputs": {**work.known, **later}}
 
 
+def _tell(template: Template, scope: Scope) -> str:
+    try:
+        return render_known(template, scope)
+    except TooLong as error:
+        return f"[{error}, so this step would fail]"
+
+
 def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
     """All that it would be told; what only a run can know stays `{{…}}`."""
     if (command := brief.command) is not None:
-        env = {name: render_known(value, scope) for name, value in command.env.items()}
-        stdin = render_known(command.stdin, scope) if command.stdin else _HANDED.get(role, "")
+        env = {name: _tell(value, scope) for name, value in command.env.items()}
+        stdin = _tell(command.stdin, scope) if command.stdin else _HANDED.get(role, "")
         return describe_command(command.run, env, stdin)
     agent = plan.agents[brief.agent]
-    told = render_known(brief.instruction, scope) if brief.instruction is not None else None
+    told = _tell(brief.instruction, scope) if brief.instruction is not None else None
     given = _default_input(plan, step, role, brief)
 
     def results() -> str:
         return _known_only_later(plan.step(before).own_id for before in step.depends_on)
 
-    own = render_known(agent.prompt, scope)
+    own = _tell(agent.prompt, scope)
     return compose(brief.style, own, told, given, results).prompt
 
 

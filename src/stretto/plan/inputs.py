@@ -13,7 +13,7 @@ from msgspec import Struct
 from stretto.problems import Problem
 from stretto.recipe.model import Input
 from stretto.text.short import did_you_mean, listed, show_json
-from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.json_value import DEEPEST, Json, is_deeper
 
 _LARGEST = 10**300
 _BOOLEANS = {"true": True, "false": False}
@@ -50,6 +50,9 @@ def convert(declared: Input, value: Json, find_file: FindFile | None = None) -> 
     converted = _convert_type(declared, value)
     if isinstance(converted, Misfit):
         return converted
+    if is_deeper(converted):
+        message = f"input '{declared.name}' is nested more than {DEEPEST} levels deep"
+        return Misfit("RCP303", message, "give it in fewer levels")
     if not _can_be_journaled(converted):
         message = f"input '{declared.name}' holds a number or a character that JSON does not have"
         return Misfit("RCP303", message, "use finite numbers, and text in UTF-8")

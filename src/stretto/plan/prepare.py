@@ -119,18 +119,18 @@ def add_globs(plan: Plan, more: Callable[[tuple[str, ...]], tuple[str, ...]]) ->
 def claimed_sets(plan: Plan) -> frozenset[tuple[str, ...]]:
     """The sets of globs whose aliases count: none in a plan without a writer."""
     sets = {step.write_set for step in plan.steps if step.is_writer}
-    if _minds_readers(plan.steps):
+    if _has_shared_writer(plan.steps):
         sets |= {step.read_set for step in plan.steps if not step.is_writer}
     return frozenset(sets)
 
 
-def _minds_readers(steps: Iterable[PlannedStep]) -> bool:
+def _has_shared_writer(steps: Iterable[PlannedStep]) -> bool:
     """Only a writer in the shared workspace conflicts with what others read."""
     return any(step.is_writer and not step.is_isolated for step in steps)
 
 
 def _claim_aliases(steps: tuple[PlannedStep, ...], aliases: Aliases) -> tuple[PlannedStep, ...]:
-    readers_count = _minds_readers(steps)
+    readers_count = _has_shared_writer(steps)
 
     def claim(step: PlannedStep) -> PlannedStep:
         is_writer = step.is_writer
@@ -144,7 +144,7 @@ def _claim_aliases(steps: tuple[PlannedStep, ...], aliases: Aliases) -> tuple[Pl
 
 
 def lesser(one: Budget, other: Budget) -> Budget:
-    """Whatever either of them forbids."""
+    """The lower one of each limit."""
     return Budget(
         tokens=_least(one.tokens, other.tokens),
         usd=_least(one.usd, other.usd),

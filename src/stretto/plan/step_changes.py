@@ -252,7 +252,10 @@ def _write_dependencies(steps: _Steps, step: Step, befores: Sequence[str]) -> _E
     if step.depends_on is not None:
         raise _unsafe(f"step '{step.id}' says what it waits for under another key")
     node = steps.node(step)
-    anchor = next(key for key in ("agent", "subagent", "type", "id") if key in node.entries)
+    anchors = ("agent", "subagent", "type", "id")
+    anchor = next((key for key in anchors if key in node.entries), None)
+    if anchor is None:  # its id stands under another key, which was guessed
+        raise _unsafe(f"step '{step.id}' has no key 'id'")
     content = steps.content()
     inside = _at(content, step.at)
     entries = list(inside.items())

@@ -52,7 +52,8 @@ class Folder(Struct, frozen=True):
 
 def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
     try:
-        names = sorted(entry.name for entry in os.scandir(folder.path) if entry.is_file())
+        with os.scandir(folder.path) as entries:
+            names = sorted(entry.name for entry in entries if _is_file(entry))
     except OSError:  # a folder that is not there holds nothing
         return []
     wanted = tuple(suffixes)
@@ -61,6 +62,13 @@ def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
         for name in names
         if name.endswith(wanted) and not name.startswith((".", "_")) and ".script." not in name
     ]
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link to itself, or to where we may not look, hides no other file
+        return False
 
 
 # Files are compared by st_ctime: unlike the time of the last write, no copying program sets it

@@ -37,13 +37,16 @@ _KINDS_OF_VALUES = {
 # Each of these can add fields by rules that only the value decides.
 _OPENING = ("if", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef")
 _DEEPEST = 64
+# Schemas looked at along one path. What is found at one part is joined for the next, so two
+# schemas that name each other would double at every part.
+_MOST_LOOKS = 5_000
 
 
 def closed_at(schema: object, path: Sequence[PathPart]) -> Closed | None:
     """The first part of the path that the schema refuses."""
-    current = schema
+    walk, current = _Walk(schema), schema
     for depth, part in enumerate(path):
-        verdict = _Walk(schema, part).verdict(current, 0)
+        verdict = walk.enter(current, part)
         if isinstance(verdict, Closed):
             return Closed(verdict.kind, verdict.names, depth)
         if verdict is None:
@@ -54,9 +57,9 @@ def closed_at(schema: object, path: Sequence[PathPart]) -> Closed | None:
 
 def schema_at(schema: object, path: Sequence[PathPart]) -> object:
     """What a schema says of the value at a path; None if it says nothing."""
-    current = schema
+    walk, current = _Walk(schema), schema
     for part in path:
-        verdict = _Walk(schema, part).verdict(current, 0)
+        verdict = walk.enter(current, part)
         if not isinstance(verdict, _Found) or verdict is _ANYTHING:
             return None
         current = verdict.schema
@@ -64,17 +67,26 @@ def schema_at(schema: object, path: Sequence[PathPart]) -> object:
 
 
 class _Walk:
-    """One step down a schema, to `part`. In it each $ref is followed once, so that a cycle ends."""
+    """The way down a schema along one path. For each part of it, each $ref is followed once, so that
+    a cycle ends."""
 
-    def __init__(self, root: object, part: PathPart) -> None:
+    def __init__(self, root: object) -> None:
         self.root = root
-        self.part = part
+        self.left = _MOST_LOOKS
+        self.part: PathPart = ""
         self.followed: dict[str, _Verdict] = {}
 
+    def enter(self, schema: object, part: PathPart) -> _Verdict:
+        self.part, self.followed = part, {}
+        verdict = self.verdict(schema, 0)
+        # A schema that was not looked at may name what the others refuse.
+        return None if self.left < 0 else verdict
+
     def verdict(self, schema: object, depth: int) -> _Verdict:
+        self.left -= 1
         if schema is False:
             return Closed("nothing")
-        if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        if not isinstance(schema, Mapping) or depth > _DEEPEST or self.left < 0:
             return None
         if any(word in schema for word in _OPENING):
             return _ANYTHING

@@ -1,6 +1,7 @@
 """Fill a template with the values of a scope, and note which references had no value."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -77,10 +78,24 @@ def whole_json(template: Template, scope: Scope) -> Json | Missing:
 
 
 def render_known(template: Template, scope: Scope) -> str:
-    """For what is told before a run: what cannot be known yet stays as it was written."""
-    return "".join(
-        part if isinstance(part, str) else _render_known(part, scope) for part in template.parts
-    )
+    """For what is told before a run: what cannot be known yet stays as it was written.
+
+    Raises TooLong.
+    """
+    pieces: list[str] = []
+    length = 0
+    for piece in known_pieces(template, scope):
+        pieces.append(piece)
+        length += len(piece)
+        if length > MOST_CHARACTERS:
+            raise TooLong(template)
+    return "".join(pieces)
+
+
+def known_pieces(template: Template, scope: Scope) -> Iterator[str]:
+    """The same piece by piece, for whoever needs only the beginning."""
+    for part in template.parts:
+        yield part if isinstance(part, str) else _render_known(part, scope)
 
 
 def whole_value(template: Template, scope: Scope) -> Json | Missing:

@@ -51,8 +51,8 @@ def is_blank(text: str) -> bool:
     answer = text.strip()
     if answer[:1].isalnum():  # as nearly all do
         is_label = len(answer) <= _LONGEST_LABEL and _LABEL.fullmatch(answer) is not None
-        if not is_label and answer[0] not in _UNSEEN:
-            return _THOUGHTS_END.search(answer, max(0, len(answer) - _LONGEST_LABEL)) is not None
+        if not is_label and answer[0] not in _UNSEEN and not _ends_in_thought(answer):
+            return False
     answer = _STYLE.sub("", answer)
     answer = _TOKENS.sub("", _THOUGHTS.sub("", answer)).strip()
     if len(answer) <= _LONGEST_NOTHING:
@@ -62,7 +62,7 @@ def is_blank(text: str) -> bool:
         or answer in _EMPTY_QUOTES
         or _EMPTY_FENCE.match(answer) is not None
         or (len(answer) <= _LONGEST_LABEL and _LABEL.fullmatch(answer) is not None)
-        or _THOUGHTS_END.search(answer, max(0, len(answer) - _LONGEST_LABEL)) is not None
+        or _ends_in_thought(answer)
     )
 
 
@@ -77,6 +77,10 @@ def says_nothing(text: str) -> bool:
     if not any(_is_word(letter) for letter in bare):
         return True
     return said[0] in "{[" and _is_empty_json(said)
+
+
+def _ends_in_thought(answer: str) -> bool:
+    return _THOUGHTS_END.search(answer, max(0, len(answer) - _LONGEST_LABEL)) is not None
 
 
 def _shows_something(text: str) -> bool:

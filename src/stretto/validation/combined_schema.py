@@ -9,6 +9,11 @@ from stretto.vocabulary.json_value import Json
 # What a schema may say that is merged key by key. Such a schema is plainer for a model than
 # `allOf`, and more models can be held to it.
 _PLAIN = {"type", "properties", "required", "title", "description"}
+# Keywords that hold values as they are, and those that hold schemas by names that their author chose.
+_VALUES = {"enum", "const", "default", "examples"}
+_BY_NAME = {
+    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+}  # fmt: skip
 
 
 def combine_schemas(
@@ -71,13 +76,21 @@ def _move_schema(schema: Mapping[str, Json], place: str) -> dict[str, Json]:
 
 
 def _move(value: Json, place: str) -> Json:
-    if isinstance(value, Mapping):
-        return {
-            key: f"{place}{each[1:]}"
-            if key == "$ref" and isinstance(each, str) and (each == "#" or each.startswith("#/"))
-            else _move(each, place)
-            for key, each in value.items()
-        }
+    if not isinstance(value, Mapping):
+        return value
+    # What has an identity is where its references begin, wherever it stands. "#name" only names it.
+    if isinstance(own := value.get("$id"), str) and not own.startswith("#"):
+        return dict(value)
+    return {key: _move_entry(key, each, place) for key, each in value.items()}
+
+
+def _move_entry(key: str, value: Json, place: str) -> Json:
+    if key == "$ref" and isinstance(value, str) and (value == "#" or value.startswith("#/")):
+        return f"{place}{value[1:]}"
+    if key in _VALUES:
+        return value
+    if key in _BY_NAME and isinstance(value, Mapping):
+        return {name: _move(each, place) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_move(each, place) for each in value]
-    return value
+    return _move(value, place)

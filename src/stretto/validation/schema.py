@@ -10,7 +10,8 @@ it would depend on what is installed.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
@@ -29,17 +30,12 @@ from stretto.validation.schema_messages import (
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 SchemaPath: TypeAlias = tuple[str | int, ...]
 
-# For whoever tells an author of a fault.
+# The hint of a fault that has none of its own.
 SCHEMA_EXAMPLE = (
     "for example {type: object, required: [score], properties: {score: {type: number}}}"
 )
@@ -140,7 +136,7 @@ def _compile_written(written: str) -> _Compiled:
         if faults:
             return _Compiled(None, faults)
         # An empty registry knows the drafts themselves and nothing else, and has no way to fetch.
-        validator: Validator = bound_keywords(standard)(_drop_drafts(schema), registry=Registry())
+        validator: Validator = bound_keywords(standard)(schema, registry=Registry())
     except RecursionError:
         return _refuse((), "it is nested too deeply")
     return _Compiled(validator, ())
@@ -171,6 +167,7 @@ class _Inspection:
         self._found: dict[SchemaPath, SchemaFault] = {}
         self._in_place: dict[int, set[int]] = {}
         self._has_patterns = False
+        self._unevaluated: list[SchemaPath] = []
 
     def faults(self) -> tuple[SchemaFault, ...]:
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
@@ -180,11 +177,13 @@ class _Inspection:
         self._specification = specification_with(dialect, default=DRAFT202012)
         root = self._specification.create_resource(self._schema)
         self._check_form(self._schema)
-        # What has a wrong form, and its fault by now, cannot always be walked by its keywords.
+        # Where a fault of form was found, a keyword may hold something that cannot be walked.
         expected = (AttributeError, TypeError, ValueError) if self._found else ()
         with suppress(*expected):
             self._check_parts(root, REGISTRY.resolver_with_root(root))
             self._check_cycles()
+        if self._has_patterns:
+            self._refuse_unevaluated()
         return tuple(sorted(self._found.values(), key=lambda fault: str(fault.path)))
 
     def _add(self, path: SchemaPath, message: str, hint: str = "") -> None:
@@ -216,7 +215,11 @@ class _Inspection:
                 id(inner) for key in _IN_PLACE for inner in _schemas_in(part, key)
             }
             waiting += self._targets(part, resolver)
-            inner = list(resource.subresources())
+            # A `$schema` further in changes nothing at run time, and so it hides nothing here.
+            inner = [
+                self._specification.create_resource(each.contents)
+                for each in resource.subresources()
+            ]
             waiting += [(each, resolver.in_subresource(each)) for each in inner]
 
     def _check_part(self, part: dict[str, Json], at: SchemaPath) -> None:
@@ -237,10 +240,15 @@ class _Inspection:
         for pattern in named if isinstance(named, dict) else ():
             self._check_pattern(pattern, (*at, "patternProperties", pattern))
             self._has_patterns = True
-        if "unevaluatedProperties" in part and self._has_patterns:
-            # That keyword looks for the patterns by itself, with a matcher that can hang.
-            message = "patternProperties and unevaluatedProperties cannot be used together"
-            self._add((*at, "unevaluatedProperties"), message)
+        if "unevaluatedProperties" in part:
+            self._unevaluated.append((*at, "unevaluatedProperties"))
+
+    def _refuse_unevaluated(self) -> None:
+        # That keyword looks for the patterns by itself, wherever they stand, with a matcher that
+        # can hang.
+        message = "patternProperties and unevaluatedProperties cannot be used together"
+        for at in self._unevaluated:
+            self._add(at, message)
 
     def _check_pattern(self, pattern: str, at: SchemaPath) -> None:
         try:
@@ -294,20 +302,6 @@ def _schemas_in(part: dict[str, Json], keyword: str) -> Iterable[Json]:
     return (written,)
 
 
-def _drop_drafts(schema: Json) -> Any:
-    """A `$schema` below the root, or met again through a reference, would bring back the standard
-    keywords, which are not bounded."""
-    if isinstance(schema, list):
-        return [_drop_drafts(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: value if key in ("enum", "const", "default", "examples") else _drop_drafts(value)
-        for key, value in schema.items()
-        if not (key == "$schema" and isinstance(value, str))
-    }
-
-
 MOST_KEYWORDS = 100_000  # keywords applied to one value
 # Instructions of a pattern times bytes of a text: in the worst case measured, 20 ns each.
 MOST_PATTERN_WORK = 50_000_000
@@ -348,7 +342,22 @@ def bound_keywords(standard: Any) -> Any:
         "uniqueItems": _unique_items,
     }
     keywords = {**standard.VALIDATORS, **own}
-    return extend(standard, {name: _count(check) for name, check in keywords.items()})
+    bounded = extend(standard, {name: _count(check) for name, check in keywords.items()})
+    bounded.evolve = _keep_bounded(bounded.evolve)
+    return bounded
+
+
+def _keep_bounded(evolve: Any) -> Any:
+    """A `$schema` below the root, or met again through a reference, would bring back the standard
+    keywords, which are not bounded."""
+
+    def evolve_bounded(validator: Any, **changes: Any) -> Any:
+        schema = changes.get("schema", validator.schema)
+        if isinstance(schema, dict) and "$schema" in schema:
+            changes["schema"] = {key: schema[key] for key in schema if key != "$schema"}
+        return evolve(validator, **changes)
+
+    return evolve_bounded
 
 
 def _count(check: Any) -> Any:

@@ -8,13 +8,15 @@ whatever says that a test ran counts more.
 
 import re
 
+# Blanks and counts are taken once and never given back (`*+`): whoever prints the text chooses how
+# many there are, and every way to divide them would be tried.
 _MOST_CHARACTERS = 100_000  # of the beginning and of the end: summaries stand there
 _NONE = re.compile(
-    r"""^[^\S\n]*(?:\[[a-z]+\]\ )?(?:
-      [=-]*[^\S\n]*no\ tests\ ran\b .*                                  # pytest, unittest
+    r"""^[^\S\n]*+(?:\[[a-z]+\]\ )?(?:
+      [=-]*+[^\S\n]*+no\ tests\ ran\b .*                                  # pytest, unittest
     | collected\ 0\ items\b .*
-    | [=]*[^\S\n]*(?:\d+/)?\d+\ tests?\ collected\b .*                  # pytest --collect-only
-    | [=]*[^\S\n]*\d+\ (?:skipped|deselected)(?:,\ \d+\ (?:skipped|deselected|warnings?))*\ in\ .*
+    | [=]*+[^\S\n]*+(?:\d+/)?\d+\ tests?\ collected\b .*                  # pytest --collect-only
+    | [=]*+[^\S\n]*+\d+\ (?:skipped|deselected)(?:,\ \d+\ (?:skipped|deselected|warnings?))*\ in\ .*
     | no\ tests?\ (?:collected|(?:files?\ )?found|(?:were\ )?executed|to\ run)\b .*
     | no\ tests\ were\ found\b .*                                       # ctest
     | error:\ no\ tests\ to\ run .* | there\ are\ no\ tests\ to\ run .*
@@ -46,7 +48,7 @@ _NONE = re.compile(
     | none\ of\ the\ selected\ packages\ has\ an?\ .* | no\ projects\ matched\ the\ filters\b .*
     | ok\ \|\ 0\ passed\b .* | starting\ 0\ tests\b .* | executed\ 0\ of\ \d+\b .*  # Deno, nextest, Karma
     | (?:error:\ )?no\ test\ (?:targets\ were|suite)\ found\b .* | (?:✖\ )?couldn.t\ find\ any\ files\ to\ test .*
-    )[^\S\n]*\r?$""",
+    )[^\S\n]*+\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _SOME = re.compile(
@@ -55,7 +57,7 @@ _SOME = re.compile(
     | (?:\bran|\bexecuted|\brunning)\ [1-9][\d,]{0,9}\ tests?\b | \btests?\ run:\ [1-9]
     | (?<![\d.,])[1-9][\d,]{0,9}\ (?:examples?|runs|tests|assertions|scenarios|specs?)(?:\ run\b|,\ \d)
     | %\ tests\ passed | [#ℹ]\ (?:tests|pass)\ [1-9]
-    | ^ok\ \d+\b(?![^\n]*\#\ skip) | ^not\ ok\ \d+\b | ^[^\S\n]*---\ (?:PASS|FAIL):
+    | ^ok\ \d+\b(?![^\n]*\#\ skip) | ^not\ ok\ \d+\b | ^[^\S\n]*+---\ (?:PASS|FAIL):
     | ^ok[^\S\n]+\S+[^\S\n]+(?:[\d.]+s|\(cached\))(?![^\n]*\[no\ tests)
     )""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
@@ -64,23 +66,23 @@ _SOME = re.compile(
 
 # All that ran was skipped. These lines would otherwise say that tests ran, so they are taken out.
 _ALL_SKIPPED = re.compile(
-    r"""^[^\S\n]*(?:
+    r"""^[^\S\n]*+(?:
       ran\ (\d+)\ tests?\ in\ [^\n]*\n+ok\ \(skipped=\1\)                       # unittest
-    | running\ \d+\ tests?\n(?:test\ [^\n]*\ \.\.\.\ ignored[^\n]*\n)+\n?test\ result:\ ok\.\ 0\ passed[^\n]*
+    | running\ \d+\ tests?\n(?:test\ [^\n]*\ \.\.\.\ ignored[^\n]*\n)++\n?test\ result:\ ok\.\ 0\ passed[^\n]*
     | tests:?[^\S\n]+(\d+)\ (?:skipped|todo)(?:,\ \2\ total|\ \(\2\))              # Jest, Vitest
     | (\d+)\ (?:examples?|tests?),\ 0\ failures,\ \3\ (?:pending|skipped|excluded)
     | (?:\[[a-z]+\]\ )?tests\ run:\ (\d+),\ failures:\ 0,\ errors:\ 0,\ skipped:\ \4\b[^\n]*
     | (?:skipped!\ +-\ )?failed:\ +0,\ passed:\ +0,\ skipped:\ +[1-9][^\n]*          # dotnet
     | [#ℹ]\ tests\ \d+\n(?:[#ℹ]\ suites\ \d+\n)?[#ℹ]\ pass\ 0\n[#ℹ]\ fail\ 0\n[^\n]*
     | ok\ \d+[^\n]*\#\ skip[^\n]*                                                # TAP
-    )[^\S\n]*\r?$""",
+    )[^\S\n]*+\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # `go test -v` says `ok` of a package all of whose tests were skipped.
 _GO_SKIPPED, _GO_RAN = re.compile(r"^--- SKIP: .*$", re.MULTILINE), re.compile(r"^--- (?:PASS|FAIL): ", re.MULTILINE)  # fmt: skip
 _FAILED = re.compile(
-    r"""^[^\S\n]*(?:
-      [=]*[^\S\n]*(?:\d+\ [a-z]+,\ )*[1-9]\d*\ (?:failed|errors?)\b(?:,\ \d+\ [a-z]+)*\ in\ [\d.]+m?s .*   # pytest
+    r"""^[^\S\n]*+(?:
+      [=]*+[^\S\n]*+(?:\d+\ [a-z]+,\ ){0,12}[1-9]\d*\ (?:failed|errors?)\b(?:,\ \d+\ [a-z]+)*+\ in\ [\d.]+m?s .*   # pytest
     | FAILED\ \([a-z=\d,\ ]+\) | tests:?[^\S\n]+[1-9]\d*\ failed\b .* | [1-9]\d*\ failing\b .*
     | test\ result:\ FAILED\b .* | ---\ FAIL:\ .* | FAIL\t\S+[^\S\n].*
     | \d+\ (?:examples?|tests?|runs)(?:,\ \d+\ assertions)?,\ (?:0\ failures,\ )?[1-9]\d*\ (?:failures?|errors?)\b .*
@@ -104,7 +106,7 @@ _FAILED = re.compile(
     | \[\ fail\ [1-9]\d*\ \|.*\] | \[\ +FAILED\ +\]\ [1-9]\d*\ tests?\b .* | [1-9]\d*\ FAILED\ TESTS?
     | (?:test\ count:|total\ tests:)\ \d+(?:,|\n)\s*(?:passed:\ +\d+(?:,|\n)\s*)?failed:\ +[1-9] .*       # NUnit, MSTest
     | [\w.-]{1,40}:\ FAIL\ code\ \d+\b .* | evaluation\ failed\ :\(.* | failed\ tests\ \([1-9]\d*\):    # tox, lit
-    )[^\S\n]*\r?$""",
+    )[^\S\n]*+\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # What a shell prints where a part of a script did not run: its program is not there, or was killed.
@@ -115,16 +117,16 @@ _NOT_RUN = re.compile(
       (?:/\S{1,200}/)?(?:ba|da|z)?sh:\ ?(?:-c:\ )?(?:line\ )?\d+:\ (?!\ *warning:) .*
     | \S{1,200}:\ (?:line\ )?\d+:\ .{1,300}:\ (?:(?:command\ )?not\ found|no\ such\ file\ or\ directory|permission\ denied)
     | (?:/\S{1,200}/)?(?:env|nice|nohup|timeout|xargs|stdbuf|time):\ .{1,300}:\ (?:no\ such\ file\ or\ directory|permission\ denied)
-    | (?![^\n]*(?:warning|cache)) .{0,300}\bread-only\ file\ system\b .{0,300}
+    | (?![^\n]*(?:warning|cache)) .{0,300}\bread-only\ file\ system\b .{0,300}+
     | fatal:\ not\ a\ git\ repository\b .* | panic:\ .* | exception\ in\ thread\ "main"\ .*
     | thread\ '.{1,100}'\ (?:\(\d+\)\ )?panicked\ at\ .*
     | \S{0,200}python[\d.]*:\ (?:no\ module\ named|error\ while\ finding\ module|can't\ open\ file)\ .*
-    )[^\S\n]*\r?$""",
+    )[^\S\n]*+\r?$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # A program of Python ends with its traceback, and behind `| tee log` its exit code is lost.
 _TRACEBACK = re.compile(
-    r"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n){1,200}(?P<error>[A-Za-z_][^\n]*)\s*\Z",
+    r"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n){1,200}(?P<error>[A-Za-z_][^\n]*+)\s*+\Z",
     re.MULTILINE,
 )
 

@@ -32,3 +32,26 @@ def test_over_is_nothing_else(over):
         f"{{id: a, map: {{over: {over}, agent: writer}}}}", "{id: b, subagent: writer, prompt: x}"
     )
     assert problem_of(text).code == "RCP212"
+
+
+def _lists_of(field: str) -> str:
+    one = f"{{properties: {{xs: {{type: array, items: {{properties: {{{field}: {{}}}}}}}}}}}}"
+    return f"{{type: object, allOf: [{one}, {one}]}}"
+
+
+@pytest.mark.parametrize("order", ["ab", "aab", "aabb"])
+def test_what_is_known_of_one_list_is_not_believed_of_another(order):
+    # The elements of both lists are described by schemas that are joined for one look only.
+    agents = [
+        f"{{id: {id}, subagent: writer, prompt: x, output: {{schema: {_lists_of(field)}}}}}"
+        for id, field in (("a", "p"), ("b", "q"))
+    ]
+    maps = [
+        f"{{id: m{n}, map: {{over: '{{{{steps.{id}.output.xs}}}}', agent: writer}}, "
+        "prompt: '{{item.p}}'}"
+        for n, id in enumerate(order)
+    ]
+    wrong = {f"steps[{2 + n}].prompt" for n, id in enumerate(order) if id == "b"}
+    problems = problems_of(flat(*agents, *maps))
+    assert {problem.code for problem in problems} == {"RCP205"}
+    assert {problem.path for problem in problems} == wrong

@@ -19,6 +19,7 @@ steps:
       schema: SCHEMA
 """
 
+DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{n}/schema#" for n in (4, 7))
 UNUSABLE = [
     ({"type": "float"}, "'float' is not a JSON type"),
     ({"items": {"type": ["string", "list"]}}, "'list' is not a JSON type"),
@@ -46,6 +47,14 @@ UNUSABLE = [
     ({"minimum": "low"}, "must be a number"),
     ({"$schema": "https://example.com/mine"}, "a draft that is not known"),
     ({"patternProperties": {"a": {}}, "unevaluatedProperties": False}, "cannot be used together"),
+    (
+        {"unevaluatedProperties": False, "allOf": [{"patternProperties": {"a": {}}}]},
+        "cannot be used together",
+    ),
+    (
+        {"$schema": DRAFT_7, "allOf": [{"$schema": DRAFT_4, "if": {"pattern": "("}}]},
+        "missing )",
+    ),
     ({"items": [{"type": "string"}]}, "must be an object or true or false"),
     ({"properties": {f"p{n}": {} for n in range(5000)}}, "more than"),
 ]

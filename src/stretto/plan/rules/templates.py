@@ -6,7 +6,7 @@ What is written and never used is a warning.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from msgspec import structs
 
@@ -81,8 +81,8 @@ def check_early(draft: Draft) -> None:
 
 
 # References that were found good before, by the names that may be used where they stand: the steps
-# of a layer refer to the same ones.
-_GoodReferences: TypeAlias = dict[tuple[object, ...], set[str]]
+# of a layer refer to the same ones. With the schema of `item`: kept, no other gets its identity.
+_GoodReferences: TypeAlias = dict[tuple[object, ...], tuple[object, set[str]]]
 
 
 def _check_site(
@@ -92,7 +92,7 @@ def _check_site(
     told: set[tuple[object, ...]],
     good: _GoodReferences,
 ) -> None:
-    good_here = good.setdefault((site.local, id(known.item)), set())
+    _, good_here = good.setdefault((site.local, id(known.item)), (known.item, set()))
     if {each.text for each in site.references} <= good_here:
         return
     here = known if site.local == known.local else structs.replace(known, local=site.local)
@@ -309,7 +309,20 @@ def _as_field(step: KnownStep) -> object:
 
 def _is_whole(schema: Mapping[str, object]) -> bool:
     """Whether it means the same wherever it stands. Its $refs start at the root of what it was in."""
-    return "$ref" not in json.dumps(schema, default=str)
+    waiting, seen = [cast(object, schema)], set[int]()
+    while waiting:
+        value = waiting.pop()
+        # What was joined on the way to a field may hold one schema in many places.
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            if "$ref" in value:
+                return False
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    return True
 
 
 def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:
