@@ -68,7 +68,7 @@ def start_attempt(
             transition, step, part, FailureReason("refused", f"its prompt cannot be made: {error}")
         )
         return
-    part.attempts.append(AttemptState(command.attempt, part.agent, command.key, command))
+    part.attempts += (AttemptState(command.attempt, part.agent, command.key, command),)
     part.status = "running"
     part.tries += 1
     _open(state, step)

@@ -7,7 +7,7 @@ journal anew. Nothing outside this room may change it.
 """
 
 from collections import ChainMap, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
@@ -108,7 +108,7 @@ class PartState(Struct, eq=False, gc=False):
     local: Mapping[str, Json]  # item, index, candidate, feedback, iteration
     upstream: Kept | Missing = MISSING  # output of earlier parts, shown under its "Input" heading
     status: PartStatus = "running"
-    attempts: list[AttemptState] = field(default_factory=list)
+    attempts: tuple[AttemptState, ...] = ()
     tries: int = 0  # attempts that count against max_attempts: a crash costs none
     has_fallen_back: bool = False
     not_accepted: str = ""  # why the last answer failed validation
@@ -233,7 +233,7 @@ class StepState(Struct, eq=False):
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     skipped: int = 0  # dependencies that were skipped, and took their need along
-    dependents: list["StepState"] = field(default_factory=list)
+    dependents: "Sequence[StepState]" = ()
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
     chosen: str | None = None  # of a condition: the step or the agent that it chose
@@ -424,8 +424,15 @@ def _enter(sharing: list[StepState], steps: Mapping[StepId, StepState]) -> None:
         # A step of an inner recipe waits for the workflow step to start as well.
         step.unmet = len(edges) + (step.recipe.holder is not None)
         step.needs = needs
+    shared = tuple(sharing)
     for before in edges:
-        steps[before].dependents.extend(sharing)
+        # Most steps have the dependents of their neighbours. One tuple of them all, and no list for
+        # each, is less for the garbage collector to go through.
+        known = steps[before].dependents
+        if isinstance(known, list):
+            known.extend(sharing)
+        else:
+            steps[before].dependents = [*known, *sharing] if known else shared
 
 
 def _step_states(plan: Plan, own: RecipeState) -> list[StepState]:

@@ -5,7 +5,7 @@ holds everything that its line says, and `Tallies` keeps the sums that would cos
 every attempt of a map.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -144,7 +144,7 @@ def _tally(part: PartState) -> Tally:
     )
 
 
-def _retries(attempts: list[AttemptState]) -> int:
+def _retries(attempts: Sequence[AttemptState]) -> int:
     # An attempt by a fallback is no retry, nor is the one after a crash.
     return sum(
         was.failure is not None and was.outcome != "in_doubt" and was.agent == now.agent
