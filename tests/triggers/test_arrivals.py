@@ -1,5 +1,8 @@
 """Deliveries: only genuine ones count, and hostile bodies are refused, not suffered."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from stretto.problems.errors import InvalidUsage, PermissionDenied
@@ -7,6 +10,7 @@ from stretto.triggers.arrivals import (
     MOST_BODY_BYTES,
     WINDOW_SECONDS,
     check_delivery,
+    check_folder,
     mapped_inputs,
     read_body,
     signature,
@@ -85,3 +89,14 @@ def test_a_mapping_takes_values_as_they_are_and_leaves_out_what_is_not_there() -
     }
     with pytest.raises(InvalidUsage, match="must be a JSON object"):
         mapped_inputs(Trigger("x", "webhook", "w"), (), [1])
+
+
+def test_a_folder_is_watched_under_a_name_that_can_be_kept(tmp_path: Path) -> None:
+    fine = tmp_path / "in"
+    fine.mkdir()
+    assert check_folder(Trigger("w", "folder", "x", folder="in"), tmp_path) == fine
+    (tmp_path / "link").symlink_to(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff"))
+    (tmp_path / "link").resolve().mkdir()
+    for folder, said in (("link", "is not UTF-8"), ("away", "there is no folder")):
+        with pytest.raises(InvalidUsage, match=said):
+            check_folder(Trigger("w", "folder", "x", folder=folder), tmp_path)

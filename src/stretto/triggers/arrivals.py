@@ -180,4 +180,8 @@ def check_folder(trigger: Trigger, project: Path) -> Path:
     folder = (project / trigger.folder).resolve()
     if not folder.is_dir():
         raise InvalidUsage(f"there is no folder {folder}", hint="make it first")
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise InvalidUsage(f"the name of {str(folder)!a} is not UTF-8", hint="rename it") from None
     return folder
