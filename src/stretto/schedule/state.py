@@ -8,7 +8,6 @@ journal anew. Nothing outside this room may change it.
 
 from collections import ChainMap, deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
@@ -19,6 +18,7 @@ from stretto.events.model import Approved, CommandEnded, FailureKind, Rejected
 from stretto.plan.model import (
     Brief,
     DialectName,
+    EdgeReason,
     Plan,
     PlannedCondition,
     PlannedStep,
@@ -403,8 +403,8 @@ def begin(plan: Plan) -> RunState:
             for target in _step_targets(step.planned.work):
                 steps[target].is_target = True
     # The steps of a dense layer share their edges, and are entered as one.
-    for _, some in groupby(order, key=lambda step: id(step.planned.edges)):
-        _enter(list(some), steps)
+    for edges, some in _by_edges(order):
+        _enter(edges, some, steps)
     return RunState(
         plan=plan,
         steps=steps,
@@ -416,13 +416,27 @@ def begin(plan: Plan) -> RunState:
     )
 
 
-def _enter(sharing: list[StepState], steps: Mapping[StepId, StepState]) -> None:
+def _by_edges(
+    order: list[StepState],
+) -> Iterator[tuple[Mapping[StepId, EdgeReason], list[StepState]]]:
+    """Neighbours that have one and the same value for their edges, together."""
+    start, edges = 0, order[0].planned.edges if order else {}
+    for at, step in enumerate(order):
+        if step.planned.edges is not edges:
+            yield edges, order[start:at]
+            start, edges = at, step.planned.edges
+    yield edges, order[start:]
+
+
+def _enter(
+    edges: Mapping[StepId, EdgeReason], sharing: list[StepState], steps: Mapping[StepId, StepState]
+) -> None:
     """Add these steps, which share their edges, to the dependents of each step they wait for."""
-    edges = sharing[0].planned.edges
-    needs = sum([reason != "listed before" for reason in edges.values()])
+    unmet = len(edges)
+    needs = unmet - [*edges.values()].count("listed before")
     for step in sharing:
         # A step of an inner recipe waits for the workflow step to start as well.
-        step.unmet = len(edges) + (step.recipe.holder is not None)
+        step.unmet = unmet if step.recipe.holder is None else unmet + 1
         step.needs = needs
     shared = tuple(sharing)
     for before in edges:
