@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from stretto.adapters.stores import sqlite_file, sqlite_writer
-from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.adapters.stores.sqlite import LargeValues, SqliteJournal
 from stretto.adapters.stores.sqlite_file import MIGRATIONS
 from stretto.adapters.stores.sqlite_ledger import Ledger
 from stretto.events.attempts import AttemptId, StepTimer
@@ -526,3 +526,28 @@ def test_who_forgets_to_close_may_still_exit(path: Path) -> None:
         """
     said, _ = python(code, path).communicate(timeout=60)
     assert said == "1\n"
+
+
+def test_an_answer_that_was_removed_with_its_run_is_not_reused_by_another(path: Path) -> None:
+    large = AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), "x" * 100_000)
+
+    async def reuse() -> None:
+        journal = await SqliteJournal.open(path)
+        first, second = RunId("one"), RunId("two")
+        fences = {id: await journal.lease(id, "me", 60) for id in (first, second)}
+        await journal.append(first, [large], fence=fences[first])
+        kept = (await journal.read(first))[-1].event
+        await journal.forget(first, fence=fences[first])
+        with pytest.raises(StrettoError, match="was removed with the run"):
+            await journal.append(second, [kept], fence=fences[second])
+        await journal.append(second, [large], fence=fences[second])
+        assert len(await journal.read(second)) == 1
+        await journal.close()
+
+    asyncio.run(reuse())
+
+
+def test_a_journal_that_is_gone_is_not_made_anew_by_who_reads_it(tmp_path: Path) -> None:
+    with pytest.raises(StrettoError, match="is not there any more"):
+        LargeValues(tmp_path / "gone.db")("digest")
+    assert not (tmp_path / "gone.db").exists()

@@ -57,6 +57,8 @@ class LargeValues:
 
     def _read(self, digest: str) -> Json:
         sql = "SELECT value FROM large_values WHERE digest = ?"
+        if not self._path.exists():  # to connect would make an empty one
+            raise StrettoError(f"the journal {self._path} is not there any more")
         try:
             with closing(connect(self._path)) as db:
                 row = db.execute(sql, (digest,)).fetchone()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from stretto.adapters.stores.sqlite_file import roll_back
 from stretto.events.model import Event, RunEnded, RunResumed, RunStarted
 from stretto.ports.journal import Fenced, Leased
-from stretto.problems.errors import RefusedToOverwrite
+from stretto.problems.errors import RefusedToOverwrite, StrettoError
 from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import RunStatus
 
@@ -200,9 +200,17 @@ class Ledger:
         self._db.execute(sql, (key, run_id, output))
 
     def _keep_large(self, run: int, digest: str, value: str) -> None:
+        """Raises StrettoError where an answer that is reused was removed with its run meanwhile."""
         if value:
             sql = "INSERT OR IGNORE INTO large_values (digest, value) VALUES (?, ?)"
             self._db.execute(sql, (digest, value))
+        elif not self._db.execute(
+            "SELECT 1 FROM large_values WHERE digest = ?", (digest,)
+        ).fetchone():
+            raise StrettoError(
+                f"the large output {digest[:12]} was removed with the run that made it",
+                hint="stretto resume goes on: the step is done again",
+            )
         self._db.execute("INSERT OR IGNORE INTO large_value_uses VALUES (?, ?)", (digest, run))
 
     def _find(self, run_id: RunId, fence: int) -> _Held:
