@@ -205,7 +205,9 @@ class LlamaProcess:
                     case _:
                         yield LlamaBusy()
         finally:
-            self._leave(waiter)
+            waiter.has_left = True
+            # In a thread as well: another request may be on its way into a full pipe.
+            threading.Thread(target=self._leave, args=(waiter,), daemon=True).start()
 
     @property
     def pid(self) -> int | None:
@@ -249,7 +251,6 @@ class LlamaProcess:
 
     def _leave(self, waiter: _Waiter) -> None:
         with self._lock:
-            waiter.has_left = True
             if self._waiters.pop(waiter.id, None) is None or waiter.child is None:
                 return
             waiter.child.send({"id": waiter.id, "stop": True})
