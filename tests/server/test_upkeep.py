@@ -50,6 +50,19 @@ def test_a_run_of_a_terminal_is_taken_up_once_a_server_has_gone_on_with_it(tmp_p
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("trigger", ["", "mcp stdio"])
+def test_a_run_that_was_resumed_here_is_taken_up_by_the_next_server(
+    tmp_path: Path, trigger: str
+) -> None:
+    async def story() -> None:
+        async with served_run(tmp_path, trigger=trigger) as (service, run):
+            assert await service.resume(run.id)
+            assert run.id in service.ledger.adopted()
+            assert await run.wait() == "complete"
+
+    asyncio.run(story())
+
+
 def test_a_run_that_could_not_be_read_once_is_taken_up_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

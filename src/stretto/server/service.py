@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stretto.server.ledger import ServerLedger
 
 MOST_BODY_BYTES = 8 * 2**20
+_OF_OTHERS = ("", "mcp stdio")  # what began runs that are not a server's: a terminal, a program
 _ADOPTED_SECONDS = 90 * 86_400
 
 
@@ -110,7 +111,8 @@ class Service:
             if await run.is_driven():
                 return False
             started, now = (await run.history()).started, self.stretto.engine.now()
-            if not started.trigger:  # before it goes on: a crash right after must not forget it
+            # Before it goes on: a crash right after must not forget it.
+            if started.trigger in _OF_OTHERS:
                 self.ledger.adopt(run_id, now, now - _ADOPTED_SECONDS)
             try:
                 await run.resume(model=model, permission=permission, accepted=accepted)
