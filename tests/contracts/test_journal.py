@@ -537,6 +537,24 @@ def test_the_other_runs_stay(store: Store) -> None:
     store.run(story)
 
 
+def test_news_miss_no_run_that_came_after_one_was_forgotten(store: Store) -> None:
+    third = RunId("run-3")
+
+    async def story(journal: Everything) -> None:
+        fences = {id: await journal.lease(id, "me", 60) for id in (RUN, OTHER, third)}
+        await journal.append(RUN, [started()], fence=fences[RUN])
+        await journal.append(OTHER, [fired(str(n)) for n in range(9)], fence=fences[OTHER])
+        cursor = (await journal.news(None)).cursor
+        await journal.forget(OTHER, fence=fences[OTHER])
+        await journal.append(third, [fired(str(n)) for n in range(9)], fence=fences[third])
+        news = await journal.news(cursor)
+        assert third in news.run_ids or not news.is_whole
+        assert OTHER not in news.run_ids
+        assert await journal.read(OTHER) == []
+
+    store.run(story)
+
+
 def test_news_name_the_runs_that_have_new_events_and_no_others(store: Store) -> None:
     async def story(journal: Journal) -> None:
         mine, other = await journal.lease(RUN, "me", 60), await journal.lease(OTHER, "me", 60)

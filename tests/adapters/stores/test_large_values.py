@@ -270,6 +270,7 @@ def test_a_value_goes_with_the_last_run_that_uses_it(path: Path) -> None:
 
     told(path, story)
     with closing(sqlite3.connect(path)) as db:
-        for table in ("events", "large_values", "large_value_uses"):
+        # An empty row may keep the number of the newest event.
+        for table in ("events WHERE event != ''", "large_values", "large_value_uses"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
     assert path.stat().st_size < LARGE_BYTES

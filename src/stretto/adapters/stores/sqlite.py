@@ -307,8 +307,7 @@ def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
 
 
 def _news(db: sqlite3.Connection, after: int | None) -> RunNews:
-    """By the row ids of events, which grow with each event. The last ones are
-    given again once `forget` has removed their rows, or the file was compacted."""
+    """By the row ids of events, which grow with each event until the file is compacted."""
     (last,) = db.execute("SELECT coalesce(max(rowid), 0) FROM events").fetchone()
     if after is None or after == last:
         return RunNews(last, ())
@@ -316,7 +315,7 @@ def _news(db: sqlite3.Connection, after: int | None) -> RunNews:
         return RunNews(last, (), is_whole=False)
     sql = f"""
         SELECT DISTINCT run_id FROM events JOIN runs ON runs.id = events.run
-        WHERE events.rowid > ? AND events.rowid <= ?
+        WHERE events.rowid > ? AND events.rowid <= ? AND seq > 0
             AND substr(event, 1, {len(_SPEECH)}) != '{_SPEECH}'
         """
     return RunNews(last, tuple(RunId(row[0]) for row in db.execute(sql, (after, last))))

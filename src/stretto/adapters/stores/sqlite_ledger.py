@@ -18,7 +18,13 @@ _ROWS_AT_ONCE = 100
 _RUNS_AT_ONCE = 50
 REMOVED = "removed"  # the status of a run of which nothing else is left
 _FORGET = (
-    "DELETE FROM events WHERE run = :run",
+    # The newest row of all keeps its number, empty: the next event would be given it again, and whoever
+    # asks for what is new after that number would miss it.
+    """
+    UPDATE events SET seq = 0, event = ''
+    WHERE run = :run AND rowid = (SELECT max(rowid) FROM events)
+    """,
+    "DELETE FROM events WHERE run = :run AND seq > 0",
     """
     DELETE FROM large_values WHERE digest IN (SELECT digest FROM large_value_uses WHERE run = :run)
     AND NOT EXISTS (SELECT 1 FROM large_value_uses others
