@@ -80,6 +80,8 @@ def test_a_plan_tells_what_would_run_and_draws_itself(open_stretto: Open) -> Non
                 plan.draw("png")
             with pytest.raises(stretto.InvalidInputs, match="topic"):
                 await w.plan(BRIEF)
+            other = await w.plan(BRIEF, {"topic": "looms"}, model="openai:another")
+            assert other.json["would_run"][0]["model"] == "openai:another"
             assert await w.runs() == []
 
     asyncio.run(main())
@@ -217,5 +219,22 @@ def test_options_of_the_wrong_kind_are_refused(open_stretto: Open, project: Path
                 with pytest.raises(stretto.InvalidInputs, match="input 'x' is not JSON"):
                     await typed.start(recipe, {"x": value})
             assert await (await typed.start(recipe, {"x": ("a", "b")})).wait() == "complete"
+
+    asyncio.run(main())
+
+
+def test_a_plan_is_held_to_the_permission_that_a_run_would_have(open_stretto: Open) -> None:
+    step = {"id": "a", "agent": "writer", "prompt": "x", "posture": "writer", "write_set": ["a"]}
+    writes = {"name": "w", "steps": [step]}
+
+    async def main() -> None:
+        async with open_stretto() as w:
+            gates = [
+                (await w.plan(writes, permission=each)).json["would_run"][0]["gate"]
+                for each in (None, "auto", "ask")
+            ]
+            assert [gate is not None for gate in gates] == [False, False, True]
+            with pytest.raises(stretto.PermissionDenied, match="may only read"):
+                await w.plan(writes, permission="read_only")
 
     asyncio.run(main())

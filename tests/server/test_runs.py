@@ -45,6 +45,9 @@ def test_a_dry_run_starts_nothing(server: Served) -> None:
     before = len(client.get("/api/runs?limit=200").json()["runs"])
     found = client.post("/api/workflows/greet/run", json={**HELLO, "dry_run": True}).json()
     assert (found["ok"], found["mode"], found["workflow"]) == (True, "dry_run", "greet")
+    asked = {**HELLO, "dry_run": True, "model": "openai:another", "permission": "read_only"}
+    found = client.post("/api/workflows/greet/run", json=asked).json()
+    assert {step["model"] for step in found["would_run"]} == {"openai:another"}
     assert len(client.get("/api/runs?limit=200").json()["runs"]) == before
 
 

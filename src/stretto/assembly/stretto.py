@@ -284,25 +284,36 @@ class Stretto:
         return checked.problems if isinstance(checked, Problems) else ()
 
     async def plan(
-        self, recipe: RecipeSource, inputs: Mapping[str, object] | None = None
+        self,
+        recipe: RecipeSource,
+        inputs: Mapping[str, object] | None = None,
+        *,
+        model: str | None = None,
+        permission: str | None = None,
     ) -> "DryRun":
-        """What a run would do: inputs, prompts, order and cost. No model is asked.
+        """What a run would do: inputs, prompts, order and cost. No model is asked. `model` and
+        `permission`: as in `start`; without a permission, the plan as it is written.
 
-        Raises NotFound, InvalidRecipe and InvalidInputs.
+        Raises NotFound, InvalidRecipe, InvalidInputs and PermissionDenied.
         """
         from stretto.assembly.views import DryRun
         from stretto.plan.dry_run import dry_run
+        from stretto.plan.prepare import RunPolicy, prepare
 
+        check_optional_text(model=model)
+        policy = RunPolicy(check_permission(permission) or "auto")
         project = self._engine.project
+        override = project.model(model)
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
         given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.bind, plan, given)
-        plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
+        plan = await asyncio.to_thread(project.with_copy_warnings, plan, override)
+        plan = prepare(plan, policy)
         plan = await asyncio.to_thread(project.tell_of_secrets, plan, given)
         plan, given = await asyncio.to_thread(project.without_secrets, plan, given)
         now = self._engine.now
         plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now, True)
-        found = dry_run(plan, given, project.named_models(project.model(None)))
+        found = dry_run(plan, given, project.named_models(override))
         waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
         return DryRun(plan.name, given, plan.warnings, waves, found, plan)
 

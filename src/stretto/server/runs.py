@@ -122,7 +122,10 @@ async def _run(
     route: str,
 ) -> Response:
     if body.dry_run:
-        plan = await service.stretto.plan(await asyncio.to_thread(find), body.inputs)
+        recipe, model = await asyncio.to_thread(find), service.named_model(asker, body.model)
+        plan = await service.stretto.plan(
+            recipe, body.inputs, model=model, permission=body.permission
+        )
         return JsonAnswer(dict(plan.json))
     request = RunRequest(
         find,
