@@ -104,7 +104,8 @@ class Driver:
         self._accepted: deque[Command] = deque()  # what follows from a first event on record
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
-        self._arrived = asyncio.Event()
+        self._has_news = False  # since the last turn
+        self._idle: asyncio.Future[None] | None = None  # waits for news
         self._is_stopped = False
         self._followed_until = 0.0
         self._lost: StrettoError | None = None
@@ -114,7 +115,7 @@ class Driver:
     def tell(self, event: Event) -> None:
         """Queue an event: an attempt has ended, a person has decided, the run is to be cancelled."""
         self._inbox.append(event)
-        self._arrived.set()
+        self._wake()
 
     def queue(self, event: Event, durable: asyncio.Future[None]) -> None:
         """As `tell`; `durable` is done once the event is on record."""
@@ -148,7 +149,7 @@ class Driver:
     def stop(self) -> None:
         """Drive no further. What was under way is in doubt, as after a crash."""
         self._is_stopped = True
-        self._arrived.set()
+        self._wake()
 
     def on_lease_lost(self, error: StrettoError) -> None:
         """Another process drives the run now: stop, and raise the error from `drive`."""
@@ -175,8 +176,7 @@ class Driver:
                 # come after its beginning.
                 await self._turn(self._take_cancellations())
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
-                await self._arrived.wait()
-                self._arrived.clear()
+                await self._wait_for_news()
                 events, self._inbox = self._inbox, []
                 awaiting, self._awaiting = self._awaiting, []
                 if Approved in map(type, events):
@@ -192,6 +192,18 @@ class Driver:
             return self._state
         finally:
             await self._stop()
+
+    def _wake(self) -> None:
+        self._has_news = True
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    async def _wait_for_news(self) -> None:
+        # Not an asyncio.Event: it keeps a list of those who wait, and here there is one, for each step.
+        if not self._has_news:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+        self._has_news = False
 
     def _take_cancellations(self) -> list[Event]:
         found: list[Event] = [each for each in self._inbox if isinstance(each, CancelRequested)]

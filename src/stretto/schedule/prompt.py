@@ -48,7 +48,9 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
     calls_function = is_function(model)
     if rules and not calls_function:
         instructions = with_rules(instructions, rules)
-    output = planned.output if _gives_output(step, part) else NO_OUTPUT
+    output = planned.output
+    if output is not NO_OUTPUT and not _gives_output(step, part):
+        output = NO_OUTPUT
     return AttemptRequest(
         run_id=state.run_id,
         attempt=AttemptId(step.id, len(part.attempts) + 1, part.id),
