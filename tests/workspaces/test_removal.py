@@ -1,5 +1,6 @@
 """A folder of ours is removed whatever a writer made of it."""
 
+import errno
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -73,6 +74,24 @@ def test_many_may_remove_one_folder(tmp_path: Path) -> None:
         (folder / "file.txt").write_text("x")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(remove_tree, [top] * 4))
+    assert not top.exists()
+
+
+def test_a_folder_that_another_empties_after_we_could_not_remove_it_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, remove = tmp_path / "copy", Path.rmdir
+    (top / "late").mkdir(parents=True)
+    tries: list[Path] = []
+
+    def fail_once(folder: Path) -> None:
+        tries.append(folder)
+        if len(tries) == 1:
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+        remove(folder)
+
+    monkeypatch.setattr(Path, "rmdir", fail_once)
+    remove_tree(top)
     assert not top.exists()
 
 

@@ -17,6 +17,7 @@ so one from before the machine's last start may be torn, and says so. Empty fold
 they are no part of a change, as in git. Owners, extended attributes and setuid bits are not copied.
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -182,8 +183,9 @@ def remove_tree(folder: Path) -> None:
             folder.rmdir()
         except FileNotFoundError:
             return
-        except OSError:
-            if not _has_entries(folder):
+        except OSError as error:
+            # Whoever removes it beside us may have moved something to the top just now.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
     raise OSError(f"{folder} cannot be emptied")
 
@@ -209,11 +211,6 @@ def _empty(path: str, top: Path) -> list[str]:
         if not is_top:
             os.rmdir(path)
     return moved
-
-
-def _has_entries(folder: Path) -> bool:
-    with os.scandir(folder) as entries:
-        return any(entries)
 
 
 def _list_if_there(folder: Path) -> list[Path]:
