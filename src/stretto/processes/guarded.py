@@ -7,11 +7,12 @@ is bounded, and nothing that it does makes us wait for more than some seconds.
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
 from stretto.processes import python
+from stretto.processes.completion import complete
 from stretto.processes.programs import ProgramStart
 
 MOST_BYTES = 64 * 1024 * 1024  # of all that it prints
@@ -206,17 +207,3 @@ class _Tail:
             self._kept += chunk
             self._is_cut = self._is_cut or len(self._kept) > _MOST_TAIL_BYTES
             del self._kept[:-_MOST_TAIL_BYTES]
-
-
-async def complete(ending: Coroutine[None, None, None]) -> None:
-    """Also if the task is cancelled meanwhile, which is raised afterwards: it takes some seconds."""
-    task = asyncio.ensure_future(ending)
-    is_cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            is_cancelled = True
-    task.result()
-    if is_cancelled:
-        raise asyncio.CancelledError

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import structs
 
-from stretto.processes.guarded import complete
+from stretto.processes.completion import complete
 from stretto.processes.programs import ProgramStart
 from stretto.processes.watchdog import (
     DiskWatch,

@@ -6,11 +6,10 @@ link: the path that the link leads to is checked like any other, and that path i
 Text is told from other files, and turned into bytes and back without loss.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -20,6 +19,7 @@ from stretto.adapters.tools.outcomes import CallFailed, CallRefused
 from stretto.adapters.tools.paths import Bounds, real_name
 from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
+from stretto.processes.completion import complete, start_thread
 from stretto.workspaces.isolated_copy import why_lost
 from stretto.workspaces.paths import FoundPath, PathRefused, kind_of, quote_path, wrong_kind
 from stretto.workspaces.protected import PARTS, LinkedSecrets, is_repository
@@ -62,15 +62,7 @@ class Files:
 
     async def in_thread(self, work: Callable[[], _T], stop: Event) -> _T:
         """When the call is cancelled, wait for the thread first: afterwards the folder is closed."""
-        running = asyncio.ensure_future(asyncio.to_thread(work))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            stop.set()
-            while not running.done():
-                with suppress(asyncio.CancelledError):  # cancelled again while it waits
-                    await asyncio.wait([running])
-            raise
+        return await complete(start_thread(work), stop.set)
 
     # Reading
 

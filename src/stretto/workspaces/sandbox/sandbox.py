@@ -6,16 +6,17 @@ Each way of confining is tried for real, by running a command in it, once for ea
 import asyncio
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import structs
 
 from stretto.globs.glob import Glob, parse_glob
+from stretto.processes.completion import complete, start_thread
 from stretto.processes.limited import ProgramEnd, run_limited
 from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_program
 from stretto.workspaces.sandbox.bubblewrap import MOST_COMMAND_BYTES, Bubblewrap, make_shell_argv
@@ -30,8 +31,6 @@ from stretto.workspaces.sandbox.confinement import (
 )
 from stretto.workspaces.sandbox.landlock import find_landlock
 from stretto.workspaces.sandbox.view import WorkspaceView, open_view
-
-_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,9 @@ class Sandbox:
             with self.adapter.launch(task) as launch:
                 ended = await _run(launch, task.confinement, view.writable, is_namespace=True)
         finally:
-            # What a command has changed before it was stopped is settled too.
-            kept_out, new = await _wait_for_end(_start_thread(view.settle))
+            # What a command has changed before it was stopped is settled too. A thread that went on in
+            # a view that is closed might use its descriptors, which may be another workspace's by then.
+            kept_out, new = await complete(start_thread(view.settle))
         return _describe_run(ended, True, kept_out, new)
 
     async def _run_bare(self, task: Task) -> Ran:
@@ -103,33 +103,14 @@ class Sandbox:
 
 async def _open_view(confinement: Confinement) -> WorkspaceView | CommandRefused:
     # In a thread: it may look at many files.
-    opening = _start_thread(partial(open_view, confinement))
+    opening = start_thread(partial(open_view, confinement))
     try:
-        return await _wait_for_end(opening)
+        return await complete(opening)
     except asyncio.CancelledError:
         view = None if opening.exception() else opening.result()
         if isinstance(view, WorkspaceView):
             view.close()
         raise
-
-
-def _start_thread(work: Callable[[], _Done]) -> asyncio.Future[_Done]:
-    # Not as a task: those are all cancelled where a loop ends, and the thread would go on unnoticed.
-    return asyncio.get_running_loop().run_in_executor(None, work)
-
-
-async def _wait_for_end(thread: asyncio.Future[_Done]) -> _Done:
-    """Also where it is cancelled: a thread goes on, and must not do so in a view that is closed, whose
-    descriptors may be those of another workspace by then."""
-    cancelled: asyncio.CancelledError | None = None
-    while not thread.done():
-        try:
-            await asyncio.wait([thread])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return thread.result()
 
 
 async def _run(
