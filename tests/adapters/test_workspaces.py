@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from stretto.ports.workspace import (
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.names import StepId
 from stretto.workspaces import change, isolated_copy
+from stretto.workspaces.merge_state import merge_lock
 from stretto.workspaces.sandbox.repository_guard import Survey, look_for_repositories
 from stretto.workspaces.shared_workspace import StatSnapshot, snapshot_stats
 
@@ -307,3 +309,33 @@ def test_what_was_called_off_while_it_looked_looks_again(
         return await workspaces.undeclared_changes(shared, ())
 
     assert asyncio.run(watch_twice()).paths == ("late.txt",)
+
+
+def test_a_cancelled_part_does_not_copy_on_beside_the_next_one(stage: Stage) -> None:
+    copy = replace(stage.named, number="all")
+
+    async def story() -> None:
+        with merge_lock(stage.home, stage.workspace):  # for which every copy waits
+            first = asyncio.create_task(stage.port.open(copy))
+            folder = stage.copy.with_name("copy-all")
+            while not folder.exists():
+                await asyncio.sleep(0.001)
+            first.cancel()
+            await asyncio.wait([first], timeout=0.01)
+            assert not first.done()  # so the next part does not begin
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await stage.port.release(copy.run_id)
+        assert not folder.exists()  # nor does it come back when its run has ended
+        root = await stage.port.open(copy)
+        assert sum(path.is_file() for path in root.rglob("*")) == 40
+
+    asyncio.run(story())
+
+
+def test_a_copy_that_nobody_waits_for_is_not_finished(stage: Stage) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(isolated_copy.CopyStopped):
+        isolated_copy.isolate(stage.workspace, stage.home / "other", stop=stop)
+    assert not any((stage.home / "other" / "root").rglob("*.txt"))

@@ -13,8 +13,10 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 from weakref import WeakValueDictionary
 
 from stretto.config.home import make_private
@@ -31,6 +33,7 @@ from stretto.ports.workspace import (
     WorkspaceCopy,
 )
 from stretto.problems.errors import NotFound, StrettoError
+from stretto.processes.completion import complete, start_thread
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.vocabulary.names import StepId
 from stretto.workspaces.change import (
@@ -159,11 +162,14 @@ class LocalWorkspaces:
 
     async def open(self, copy: WorkspaceCopy) -> Path:
         async with self._once.setdefault(copy, asyncio.Lock()):
-            return await asyncio.to_thread(self._open, copy)
+            # Waited for also where it is cancelled: the next part would copy to the same folder
+            # meanwhile, and what is written after the run has ended would stay.
+            stop = Event()
+            return await complete(start_thread(partial(self._open, copy, stop)), stop.set)
 
     async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
-        # Shielded: cancelling the task must not stop a merge halfway.
-        return await asyncio.shield(asyncio.to_thread(self._collect, copy, terms))
+        # No merge is left halfway, nor goes on when the run is another process's.
+        return await complete(start_thread(partial(self._collect, copy, terms)))
 
     async def can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
         return await asyncio.to_thread(self._can_reuse, copy, terms)
@@ -211,7 +217,7 @@ class LocalWorkspaces:
     def artifact(self, run_id: str, step: str) -> Path:
         return self._folder(run_id, step) / "change"
 
-    def _open(self, copy: WorkspaceCopy) -> Path:
+    def _open(self, copy: WorkspaceCopy, stop: Event) -> Path:
         home = self._copy(copy)
         try:
             isolated = open_isolated(home)
@@ -228,6 +234,7 @@ class LocalWorkspaces:
                 writes=copy.write_set,
                 carry=self._carry,
                 engine_home=self._home,
+                stop=stop,
             ).root
 
     def _collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:

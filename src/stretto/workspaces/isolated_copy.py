@@ -26,6 +26,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO, Literal, TypeAlias
 
 from stretto.config.home import make_private
@@ -64,6 +65,10 @@ CopyKind: TypeAlias = Literal["worktree", "copy"]
 _MANIFEST = "manifest.json"
 
 
+class CopyStopped(Exception):
+    """The attempt that the copy was made for has ended, and nobody waits for it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class IsolatedCopy:
     workspace: Path  # which it was copied from
@@ -100,13 +105,14 @@ def isolate(
     writes: Sequence[str] = (),
     carry: Sequence[str] = (),
     engine_home: Path | None = None,
+    stop: Event | None = None,
 ) -> IsolatedCopy:
     """Copy the workspace as it is now. What an earlier try left in `home` is removed.
 
     `asked` are globs of the step's sets: what one names (`dist/**`) is copied although a
     `.gitignore` leaves it out. Folders to `carry` are empty in the copy: a sandbox mounts the
     workspace's own there. `engine_home` is where merges are logged: with it, none is made while
-    the copy is, and one that a crash left is undone first.
+    the copy is, and one that a crash left is undone first. Once `stop` is set, CopyStopped is raised.
     """
     workspace = workspace.resolve()
     remove_tree(home)
@@ -114,7 +120,8 @@ def isolate(
     with nullcontext() if engine_home is None else hold_off_merges(workspace, engine_home):
         carried = tuple(path for path in carry if is_real_folder(workspace, path))
         apart = _apart(workspace, engine_home or home, carried)
-        isolated = _copy(workspace, home, Selection(asked=parse_globs(asked), apart=apart), limits)
+        selection = Selection(asked=parse_globs(asked), apart=apart)
+        isolated = _copy(workspace, home, selection, limits, stop or Event())
         isolated = replace(isolated, asked=tuple(asked), writes=tuple(writes), carried=carried)
         for path in carried:
             (isolated.root / path).mkdir(parents=True, exist_ok=True)
@@ -123,7 +130,7 @@ def isolate(
 
 
 def _copy(
-    workspace: Path, home: Path, selection: Selection, limits: WorkspaceLimits
+    workspace: Path, home: Path, selection: Selection, limits: WorkspaceLimits, stop: Event
 ) -> IsolatedCopy:
     repository = find_repository(workspace)
     if repository is not None:
@@ -134,9 +141,8 @@ def _copy(
     with RootedDir(workspace) as source, BlobWriter(home / "base") as base:
         listing = list_workspace(source, selection, limits, outer)
         secrets = LinkedSecrets(workspace, select_secret_globs(selection.asked))
-        snapshot = _copy_files(
-            source, listing, home / "root", _Copier(base, SizeMeter(limits), secrets)
-        )
+        copier = _Copier(base, SizeMeter(limits), secrets, stop)
+        snapshot = _copy_files(source, listing, home / "root", copier)
         base.finish(durable=False)
     kind: CopyKind = "copy" if repository is None else "worktree"
     left = (*listing.left, *listing.unfit, *snapshot.unread)
@@ -309,12 +315,15 @@ class _Copier:
     base: BlobWriter
     meter: SizeMeter  # measured again: a file may have grown since it was listed
     secrets: LinkedSecrets
+    stop: Event
     files: dict[str, FileEntry] = field(default_factory=dict)
     unread: list[SkippedPath] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
 
     def copy_files(self, found: Iterable[FoundPath], from_fd: int, to_fd: int) -> None:
         for each in found:
+            if self.stop.is_set():
+                raise CopyStopped
             place = PathAt(from_fd, each.path.rpartition("/")[2])
             # Only a file that cannot be read is passed over. An error in writing ends the copy.
             try:
