@@ -299,3 +299,38 @@ def test_git_applies_the_patch_of_any_text(
     if patch:
         git(target, "apply", text=patch)
     assert (target / "f").read_bytes() == after
+
+
+def close_much(root: Path) -> None:
+    (root / "a.txt").write_bytes(LINES + b"more\n")
+    (root / "a.txt").chmod(0)
+    (root / "gone.txt").chmod(0o600)
+    (root / "run.sh").chmod(0o500)
+    (root / "new/deep").mkdir(parents=True)
+    (root / "new/deep/f.txt").write_bytes(b"f\n")
+    (root / "new/deep/f.txt").chmod(0)
+    (root / "new/deep").chmod(0)
+    (root / "new").chmod(0)
+    (root / "place").chmod(0o300)
+
+
+def test_what_a_writer_has_closed_to_itself_is_part_of_its_change(tmp_path: Path) -> None:
+    changes = changes_of(tmp_path, close_much)
+    assert [change.path for change in changes.changes] == ["a.txt", "new/deep/f.txt"]
+    assert changes.refused == () == changes.left
+    for change, content in zip(changes.changes, (LINES + b"more\n", b"f\n"), strict=True):
+        assert change.after is not None
+        assert change.after.mode == 0
+        assert Blobs(changes.objects).read(change.after.digest) == content
+
+
+def test_a_mode_that_no_merge_takes_is_told(tmp_path: Path) -> None:
+    told = {each.path: each.why for each in changes_of(tmp_path, close_much).modes}
+    assert sorted(told) == ["a.txt", "gone.txt", "run.sh"]
+    assert told["gone.txt"].startswith("had the mode 0644 and was given 0600")
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o664, 0o666])
+def test_a_mode_that_is_merged_or_that_a_umask_makes_is_not_told(tmp_path: Path, mode: int) -> None:
+    changes = changes_of(tmp_path, lambda root: (root / "gone.txt").chmod(mode))
+    assert changes.modes == ()

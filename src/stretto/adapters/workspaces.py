@@ -459,6 +459,7 @@ def _list_warnings(changes: ChangeSet) -> tuple[str, ...]:
             for each in changes.left
         ),
         *(f"{escape_path(each.path)} was refused: {each.why}" for each in changes.refused),
+        *(f"{escape_path(each.path)} {each.why}" for each in changes.modes),
     ]
     more = len(lines) - _MOST_WARNINGS
     return (*lines[:_MOST_WARNINGS], *((f"and {more:,} more paths",) if more > 0 else ()))

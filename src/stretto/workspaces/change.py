@@ -52,7 +52,7 @@ from stretto.workspaces.file_list import (
 from stretto.workspaces.git import find_repository
 from stretto.workspaces.isolated_copy import IsolatedCopy, is_real_folder, remove_tree
 from stretto.workspaces.line_diff import split_lines
-from stretto.workspaces.paths import PathAt, PathRefused
+from stretto.workspaces.paths import FoundPath, PathAt, PathRefused
 from stretto.workspaces.protected import (
     NOTHING_PROTECTED,
     Protected,
@@ -86,6 +86,7 @@ class ChangeSet:
     changes: tuple[FileChange, ...]  # by path
     refused: tuple[SkippedPath, ...] = ()  # what no merge may bring into a workspace
     left: tuple[SkippedPath, ...] = ()  # what is simply not taken along
+    modes: tuple[SkippedPath, ...] = ()  # files of which the writer changed who may read or write
     base_files: int = 0  # how many files the writer was given; 0: not known
     key: str = ""  # of the attempt that made it; empty: more than one did
     is_explained: bool = False  # a call of the step can have removed what it removes
@@ -118,16 +119,14 @@ def find_changes(
     """
     draft = _new_draft(artifact)
     try:
-        found, refused, left = _compare(isolated, draft, limits)
-        changes = ChangeSet(
-            secrets.token_hex(16),
-            artifact,
-            tuple(sorted(found, key=lambda change: change.path)),
-            tuple(refused),
-            (*isolated.left, *left, *_find_written_carried(isolated)),
-            len(isolated.files),
-            key,
-            is_explained,
+        found = _compare(isolated, draft, limits)
+        changes = replace(
+            found,
+            artifact=artifact,
+            left=(*isolated.left, *found.left, *_find_written_carried(isolated)),
+            base_files=len(isolated.files),
+            key=key,
+            is_explained=is_explained,
         )
         _publish(changes, draft)
     except Exception:
@@ -136,15 +135,14 @@ def find_changes(
     return changes
 
 
-def _compare(
-    isolated: IsolatedCopy, draft: Path, limits: WorkspaceLimits
-) -> tuple[list[FileChange], list[SkippedPath], tuple[SkippedPath, ...]]:
+def _compare(isolated: IsolatedCopy, draft: Path, limits: WorkspaceLimits) -> ChangeSet:
     """What was changed, what of it no merge may take, and what was left out. All bytes of the
     change are durable in the draft."""
     base = Blobs(isolated.base)
     with BlobWriter(draft / "objects") as keep, RootedDir(isolated.root) as root:
         listing = _list_copy(root, isolated, limits.with_room)
-        written, refused = _find_written(root, listing, isolated.files, keep)
+        seen, refused = _find_written(root, listing, isolated.files, keep)
+        written = [each for each in seen if not _is_same(each)]
         written, made = _without_repositories(written, listing, isolated.files)
         gone = _find_removed(isolated.files, listing, refused)
         refused += made
@@ -157,7 +155,37 @@ def _compare(
     ignored = [change for change in written if change.is_ignored]
     plain = [change for change in (*written, *gone) if not change.is_ignored]
     found = [*join_renames(plain, lambda entry: blobs.read(entry.digest)), *ignored]
-    return found, refused, left
+    modes = [*filter(_is_same, seen), *found]
+    return ChangeSet(
+        secrets.token_hex(16),
+        draft,
+        tuple(sorted(found, key=lambda change: change.path)),
+        tuple(refused),
+        left,
+        tuple(SkippedPath(each.path, why) for each in modes if (why := _describe_mode(each))),
+    )
+
+
+def _is_same(change: FileChange) -> bool:
+    return change.after is not None and change.after.is_same(change.before)
+
+
+# Who may read a file, and whether its owner may write. Of the other bits, a file is executable or
+# not, which is merged, and the umask of whoever writes a file anew decides which others may write.
+_NOT_MERGED = 0o644
+
+
+def _describe_mode(change: FileChange) -> str:
+    """What of its mode is not merged; empty if nothing is."""
+    before, after = change.before, change.after
+    if before is None or after is None or not before.kind == after.kind == "file":
+        return ""
+    if not (before.mode ^ after.mode) & _NOT_MERGED:
+        return ""
+    return (
+        f"had the mode {before.mode:04o} and was given {after.mode:04o}; of a mode, only whether a "
+        "file is executable is merged"
+    )
 
 
 def open_changes(artifact: Path) -> ChangeSet:
@@ -214,6 +242,7 @@ def _list_copy(root: RootedDir, isolated: IsolatedCopy, limits: WorkspaceLimits)
 def _find_written(
     root: RootedDir, listing: Listing, base: dict[str, FileEntry], keep: BlobWriter
 ) -> tuple[list[FileChange], list[SkippedPath]]:
+    """Files whose content is another, or whose mode is."""
     written, refused = list[FileChange](), list(listing.unfit)
     for folder, found in groupby(listing.files, key=lambda each: each.path.rpartition("/")[0]):
         with root.folder(folder, follow=False) as fd:
@@ -221,13 +250,22 @@ def _find_written(
                 place = PathAt(fd, each.path.rpartition("/")[2])
                 before = base.get(each.path)
                 try:
-                    if not read_entry(place).is_same(before):
-                        after = read_entry(place, keep)
+                    after = _read_listed(place, each)
+                    if not after.is_same(before):
+                        after = _read_listed(place, each, keep)
+                    if after != before:
                         is_ignored = each.path in listing.ignored
                         written.append(FileChange(each.path, before, after, is_ignored=is_ignored))
                 except (OSError, PathRefused) as error:
                     refused.append(SkippedPath(each.path, f"cannot be read: {error}"))
     return written, refused
+
+
+def _read_listed(place: PathAt, found: FoundPath, keep: BlobWriter | None = None) -> FileEntry:
+    """With the mode as it was listed: what the writer had closed to itself is open by now."""
+    entry = read_entry(place, keep)
+    mode = 0 if entry.kind == "link" else found.mode & 0o777
+    return entry if entry.mode == mode else replace(entry, mode=mode)
 
 
 def _find_empty(root: RootedDir, listing: Listing, workspace: Path) -> list[SkippedPath]:

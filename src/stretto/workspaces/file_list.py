@@ -5,7 +5,8 @@ list of folders that tools make; git's own; and repositories inside that are no 
 that no glob names. Links are listed as links, linked folders are not entered.
 
 In a copy that a writer has worked in, an ignored file is something that the writer made. It is
-listed too, if the write-set covers it, and otherwise it is named among what is left out.
+listed too, if the write-set covers it, and otherwise it is named among what is left out. What the
+writer has closed to itself (`chmod 000`) is opened to us: the copy is ours, and would go with it.
 """
 
 import os
@@ -260,6 +261,9 @@ class _Lister:
         below = list[tuple[str, _Mode]]()
         for each in sorted(found, key=lambda each: each.path):
             path = join_path(folder, each.path)
+            if self.selection.made is not None and each.is_closed:
+                with suppress(PathRefused):
+                    self.rooted.open_to_owner(path)
             if each.kind == "folder":
                 below.extend(self._folder(path, mode))
             else:

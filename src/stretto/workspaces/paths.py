@@ -108,6 +108,12 @@ class FoundPath:
     mode: int  # permission bits
     modified_ns: int
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether its owner may not read what is in it."""
+        needed = {"file": 0o400, "folder": 0o700}.get(self.kind, 0)
+        return self.mode & needed != needed
+
 
 @dataclass(frozen=True, slots=True)
 class PathAt:

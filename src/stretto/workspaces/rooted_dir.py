@@ -292,6 +292,14 @@ class RootedDir:
                     if status is not None and not stat.S_ISDIR(status.st_mode):
                         raise wrong_kind(part, kind_of(status.st_mode), "folder") from None
 
+    def open_to_owner(self, path: str) -> None:
+        """Let its owner read a file or a folder, and enter and change the folder."""
+        with self.place(path, follow=False) as place:
+            mode = os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False).st_mode
+            if kind_of(mode) in ("file", "folder"):
+                needed = 0o700 if stat.S_ISDIR(mode) else 0o400
+                os.chmod(place.name, stat.S_IMODE(mode) | needed, dir_fd=place.folder_fd)
+
     # Opening
 
     @contextmanager
