@@ -15,6 +15,7 @@ from stretto.workspaces.change import (
     FileChange,
     find_changes,
     find_paths_outside,
+    has_all_bytes,
     join_renames,
     open_changes,
 )
@@ -334,3 +335,15 @@ def test_a_mode_that_no_merge_takes_is_told(tmp_path: Path) -> None:
 def test_a_mode_that_is_merged_or_that_a_umask_makes_is_not_told(tmp_path: Path, mode: int) -> None:
     changes = changes_of(tmp_path, lambda root: (root / "gone.txt").chmod(mode))
     assert changes.modes == ()
+
+
+@pytest.mark.parametrize("index", [None, b"", b"{", b"[1]", b'{"a": 3}', b'{"a": [1]}', b"\xff"])
+def test_a_change_whose_index_is_lost_or_damaged_says_so(
+    tmp_path: Path, index: bytes | None
+) -> None:
+    changes = changes_of(tmp_path, do_everything)
+    file = changes.objects / "index.json"
+    file.unlink() if index is None else file.write_bytes(index)
+    with pytest.raises(BlobLost, match="lacks the index of its bytes"):
+        render_patch(changes)
+    assert not has_all_bytes(changes)

@@ -216,7 +216,7 @@ def has_all_bytes(changes: ChangeSet) -> bool:
             for entry in (change.before, change.after):
                 if entry is not None:
                     blobs.read(entry.digest)
-    except (OSError, ValueError, BlobLost):
+    except BlobLost:
         return False
     return True
 

@@ -22,7 +22,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, Self, TypeAlias, TypeVar, cast
+from typing import BinaryIO, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -237,12 +237,16 @@ class BlobWriter:
 
 
 class Blobs:
-    """The bytes in a folder that a `BlobWriter` has finished."""
+    """The bytes in a folder that a `BlobWriter` has finished. Raises BlobLost where the disk or a
+    person has lost some of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        text = (folder / "index.json").read_bytes()
-        self._places = cast(dict[str, tuple[int, int]], json.loads(text))
+        try:
+            text = (folder / "index.json").read_bytes()
+            self._places = msgspec.json.decode(text, type=dict[str, tuple[int, int]])
+        except (OSError, msgspec.MsgspecError) as error:
+            raise BlobLost(f"{folder} lacks the index of its bytes: {error}") from error
 
     def read(self, digest: str) -> bytes:
         """Checked against the digest: a byte that the disk lost must not reach a workspace."""
