@@ -5,16 +5,17 @@ It is private: users see Stretto and Run.
 
 import asyncio
 import warnings
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
 from stretto.execution.start_line import StartLine, ThreadHop
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
+from stretto.processes.completion import complete
 from stretto.registry.folders import looking_once
 from stretto.vocabulary.names import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
     from stretto.lead.chats import KeptTurn
-
-
-_T = TypeVar("_T")
 
 
 class Stoppable(Protocol):
@@ -166,7 +164,7 @@ class Engine:
             each.stop()
         self._is_closed = True
         # A scope of anyio, as around a request to a web server, cancels each await anew.
-        await finish(self._close())
+        await complete(self._close())
 
     async def _close(self) -> None:
         async with self._opening:  # a store that is being opened is closed below
@@ -180,13 +178,3 @@ class Engine:
             if self._store is not None:
                 await self._store.close()
                 self._store = None
-
-
-async def finish(work: Coroutine[Any, Any, _T]) -> _T:
-    """Await the work, which goes on to its end also where the caller is cancelled meanwhile."""
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

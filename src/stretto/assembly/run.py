@@ -17,7 +17,7 @@ from stretto.assembly.arguments import (
     check_permission,
     check_text,
 )
-from stretto.assembly.engine import Engine, finish
+from stretto.assembly.engine import Engine
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
@@ -25,6 +25,7 @@ from stretto.events.model import AttemptSucceeded, RunStarted
 from stretto.ports.journal import Leased
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
+from stretto.processes.completion import complete
 from stretto.schedule.status import run_word
 from stretto.text.short import listed
 from stretto.vocabulary.json_value import loaded
@@ -228,7 +229,7 @@ class Run:
             dry_run, unfinished, allow_removals, allow_secrets, paths, ours, theirs
         )
         # A merge that has begun is not stopped halfway: it is soon done, and then on record.
-        return await finish(self._apply(step, options))
+        return await complete(self._apply(step, options))
 
     async def _apply(self, step: str, options: "ApplyOptions") -> "AppliedChange":
         from stretto.assembly.changes import apply_change
