@@ -91,6 +91,66 @@ def test_what_is_said_about_secrets_is_none(name: str, value: str) -> None:
     assert secret_values({name: value}) == {}
 
 
+HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"https://{HEX}@github.com/o/r", f"https://{HEX}:x-oauth-basic@github.com/o/r",
+        f"https://{HEX}:@github.com/o/r", f"pip install git+https://{HEX}@github.com/o/r@v1",
+        f'{{"remote": "https://{HEX}@github.com/o/r"}}', f"--index-url=https://{HEX}@host/simple",
+    ],
+)  # fmt: skip
+def test_the_user_of_an_address_may_be_a_token(address: str) -> None:
+    assert Redactor({"REMOTE": address}).text(f"it is {HEX}!") == f"it is {MASK}!"
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "kq2x5m3vbd7w6zgh4jtnrcapfyeloisu2k5x7m3vbd7w6zgh4jtn",
+        "550e8400-e29b-41d4-a716-446655440000", "shpat_0123456789abcdef0123456789abcdef",
+    ],
+)  # fmt: skip
+def test_a_token_as_user_may_have_other_forms(user: str) -> None:
+    assert user in secret_values({"REMOTE": f"https://{user}@dev.azure.com/o/_git/r"})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ssh://git@github.com/o/r", "https://web2print-service-account@host/x", "https://oauth2@host/x",
+        "https://some-long-service-account-01@host/x", "docker://nginx@sha256:0123456789abcdef",
+        "https://terraformdeployer2024@my-project.iam.gserviceaccount.com", "https://ada:x-oauth-basic@h/",
+        "http://localhost:8080/npm/@scope/package", "file://C:/Users/ada@work/x", "http://[::1]:80/a@b",
+        "npm://registry:4873/@scope/package", "https://host/@ada:lovelace-1", "https://jenkins-at-123456789012@h",
+        "http://[::1/broken?key", "://", "a://b://c",
+    ],
+)  # fmt: skip
+def test_the_user_of_an_address_is_usually_a_name(address: str) -> None:
+    assert secret_values({"REMOTE": address}) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"postgresql://app:{PART}/9@db/app", f"postgresql://app:{PART}#9@db/app",
+        f"amqp://u:{PART}-other@a,amqp://u:{PART}/9@b", f'{{"db": "mysql://u:{PART}/9@a/b"}}',
+        f"jobs=redis://:{PART}/9@a:6379/0;x=1", f"Server=x;Uid=u;Pwd={PART}/9;",
+    ],
+)  # fmt: skip
+def test_a_password_stands_anywhere_in_a_value_and_may_hold_signs(value: str) -> None:
+    password = f"{PART}#9" if "#" in value else f"{PART}/9"
+    assert password in secret_values({"BROKERS": value})
+
+
+def test_what_stands_beside_an_address_with_a_password_is_no_secret() -> None:
+    given = f"--index https://u:{PART}@host/simple --cache /var/cache/v2 --note line-2-of-it"
+    ours = Redactor({"PIP_ARGS": given})
+    assert ours.text("/var/cache/v2 line-2-of-it") == "/var/cache/v2 line-2-of-it"
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BASIC", "token"])
 def test_the_scheme_of_a_header_may_be_written_in_small_letters(scheme: str) -> None:
     credential = "0123456789abcdef0123456789abcdef"

@@ -12,7 +12,8 @@ from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import log2
-from urllib.parse import parse_qsl, unquote, urlsplit
+from string import ascii_letters, digits
+from urllib.parse import parse_qsl, unquote
 
 _NAMES = re.compile(
     r"KEY(?!BOARD|MAP)|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(^|_)CREDS?(_|$)|AUTH(?!OR(?!I))"
@@ -23,7 +24,8 @@ _NAMES = re.compile(
 _TOKEN = re.compile(
     r"(sk|pk|rk)[-_][\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
     r"|xox[abeprs]-[\w-]{10,}|A(KI|SI)A[A-Z0-9]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}"
-    r"|pypi-[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}|dop_v1_\w{32,}|ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*"
+    r"|pypi-[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}|do[opr]_v1_\w{32,}|ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*"
+    r"|(shp(at|ca|pa|ss)_|dapi|sbp_|rubygems_)[0-9a-f]{32,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
 )
 # Their values are as random as a token, and people need to read them.
 _PLAIN_NAMES = re.compile(
@@ -47,6 +49,13 @@ _LABELLED = re.compile(
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
 _BETWEEN_PARTS = re.compile(r"""\\[nrt]|[\s"'`,;:&|<>(){}\[\]=@/?#$]+""")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
+_SHORTEST_TOKEN = 20
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_NO_PASSWORDS = frozenset({"x-oauth-basic", "api_token"})  # beside a token as user
+_ADDRESS_ENDS = re.compile(r"""[\s"'`<>]""")
+_OF_A_SCHEME = ascii_letters + digits + "+.-"
+_HOST_ENDS = re.compile(r"[/?#]")
+_HOST_AND_PORT = re.compile(r"\[.*|[^:]*:\d*")
 _PATH = re.compile(r"(?:~[\w.-]*)?/[^\s:+=]*|[A-Za-z]:[\\/][^\s]*")
 _BETWEEN_FOLDERS = re.compile(r"^[A-Za-z]:|^~|[\\/]+")
 _WORD = r"(?:[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d*|\d+)"
@@ -77,7 +86,7 @@ def _values(name: str, written: str) -> Iterator[str]:
     value = written.strip().strip("\"'")
     credentials = tuple(_credentials(value)) if "://" in value else ()
     yield from credentials
-    if credentials or _is_named_so(name, value) or _is_token(name, value):
+    if _is_named_so(name, value) or _is_token(name, value):
         yield value
         yield from _items(value)
     if not _is_path(value):
@@ -109,7 +118,7 @@ def _parts(name: str, value: str) -> Iterator[str]:
         except (NotBase64, ValueError):
             continue
     for label, part in _LABELLED.findall(value):
-        if _is_named_so(label.replace("-", "_"), part):
+        if _is_named_so(label.replace("-", "_"), part) or label.lower() == "pwd":
             yield part
             yield from _items(part)
     yield from (part for part in _BETWEEN_PARTS.split(value) if _is_token(name, part))
@@ -128,20 +137,46 @@ def _is_jumbled(value: str) -> bool:
 
 
 def _credentials(value: str) -> Iterator[str]:
-    """`scheme://user:password@host/?token=…`: the password, the token."""
-    for word in value.split():
-        try:
-            url = urlsplit(word)
-            password = url.password
-        except ValueError:
-            continue
-        if password:
-            yield password
-            yield unquote(password)
-            yield f"{url.username or ''}:{password}"
-        for name, part in parse_qsl(url.query):
-            if _NAMES.search(name):
-                yield part
+    """Of `scheme://user:password@host/?token=…`, wherever it stands: the password, the token, and
+    all that follows the scheme. A user may be a token as well."""
+    for address in _addresses(value):
+        user, colon, password = _user_of(address).partition(":")
+        query = address.partition("?")[2].partition("#")[0]
+        found = [part for name, part in parse_qsl(query) if _NAMES.search(name)]
+        if password and password not in _NO_PASSWORDS:
+            found += [password, unquote(password), f"{user}:{password}"]
+        if _TOKEN.fullmatch(user) or _is_token_as_user(user):
+            found += [user, f"{user}{colon}{password}"]
+        yield from (*found, address) if found else ()
+
+
+def _addresses(value: str) -> Iterator[str]:
+    """What follows each `scheme://`, up to a blank, a quote or the next."""
+    pieces = value.split("://")
+    for number, piece in enumerate(pieces[1:], start=2):
+        address = _ADDRESS_ENDS.split(piece, maxsplit=1)[0]
+        if address == piece and number < len(pieces):
+            address = address.rstrip(_OF_A_SCHEME)
+        yield address.rstrip(",;|")
+
+
+def _user_of(address: str) -> str:
+    """`user:password`; empty without. A password may hold a `/`, `?` or `#` that nobody escaped."""
+    host = _HOST_ENDS.split(address, maxsplit=1)[0]
+    if "@" in host:
+        return host.rpartition("@")[0]
+    may_go_on = ":" in host and not _HOST_AND_PORT.fullmatch(host)
+    return address.rpartition("@")[0] if may_go_on else ""
+
+
+def _is_token_as_user(user: str) -> bool:
+    """Hexadecimal, or small letters and digits. `web2print-service-account` is a name."""
+    if _UUID.fullmatch(user):
+        return True
+    if len(user) < _SHORTEST_TOKEN or not user.isalnum() or user.isdecimal() or user.isalpha():
+        return False
+    changes = sum(one.isdigit() != other.isdigit() for one, other in pairwise(user))
+    return _WORDS.fullmatch(user) is None and 6 * changes >= len(user)
 
 
 def _looks_random(name: str, value: str) -> bool:
