@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import ToolSettings
-from stretto.agents.redacted import RedactedRunner
+from stretto.agents.redacted import RedactedRunner, redact_apart
 from stretto.events.attempts import AttemptId
 from stretto.events.model import ModelFailedOver, ToolEnded
 from stretto.ports.runner import (
@@ -26,6 +27,7 @@ from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.text.redaction import Redactor
+from stretto.vocabulary.json_value import Json
 from stretto.workspaces.change import find_changes, why_inadmissible
 from stretto.workspaces.isolated_copy import isolate
 from support.subagents import Heard, Outcome, play, request
@@ -155,6 +157,37 @@ def test_what_holds_no_secret_is_given_as_it_is() -> None:
     assert asyncio.run(runner.run(request(), Heard())) == result
     with pytest.raises(ValueError, match="plain"):
         asyncio.run(RedactedRunner(_Saying(ValueError("plain")), Redactor(ENVIRON)).run(request(), Heard()))  # fmt: skip
+
+
+LARGE: list[Json] = ["x" * 100_000, ["x" * 1_000] * 100, {"rows": [{"a": 1}] * 60_000}]
+
+
+@pytest.mark.parametrize("value", LARGE)
+def test_a_large_value_is_redacted_in_a_thread(value: Json) -> None:
+    worked = asyncio.run(redact_apart(threading.current_thread, "small", value))
+    assert worked is not threading.main_thread()
+
+
+@pytest.mark.parametrize("value", ["", "x" * 50_000, {"rows": [{"a": 1}] * 100}, None, 1.5])
+def test_starting_a_thread_for_a_small_value_would_take_longer(value: Json) -> None:
+    worked = asyncio.run(redact_apart(threading.current_thread, value))
+    assert worked is threading.main_thread()
+
+
+class _OffTheLoop(Redactor):
+    def text(self, text: str) -> str:
+        is_loop = threading.current_thread() is threading.main_thread()
+        assert len(text) < 100_000 or not is_loop, "a large text was redacted on the event loop"
+        return super().text(text)
+
+
+def test_no_large_prompt_or_answer_of_a_model_holds_up_the_event_loop() -> None:
+    call = ToolCall("Nothing", {})
+    said = f"{'word ' * 30_000}{SECRET}"
+    script = [Said(said, tool_calls=(call,)), Said(said)]
+    done = play(script, request(said), redactor=_OffTheLoop(ENVIRON))
+    assert done.output.endswith("word [redacted]")
+    assert SECRET not in sent(done)
 
 
 def test_a_change_that_holds_a_secret_is_not_merged(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def play(
     retries: int = 3,
     functions: Sequence[AnyFunctionTool] = (),
     lead: LeadTurn | None = None,
+    redactor: Redactor | None = None,
 ) -> Outcome:
     async def main() -> Outcome:
         async with OpenAIServer(script) as server:
@@ -126,7 +127,7 @@ def play(
                 ModelSelection("openai:first", judge=judge),
                 NamedModels(given),
                 toolbox,
-                redactor=Redactor(given),
+                redactor=redactor or Redactor(given),
                 retries=retries,
                 sleep=heard.sleep,
                 lead=lead,

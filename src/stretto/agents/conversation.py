@@ -21,6 +21,7 @@ from stretto.agents.live_events import (
     SpeechBuffer,
     telling_phase,
 )
+from stretto.agents.redacted import redact_apart
 from stretto.agents.tool_calls import CallOutcome, ToolCaller, looks_like_call
 from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.model import (
@@ -137,12 +138,12 @@ class Conversation:
             response = await self._next_reply(turn)
             if isinstance(response, Failure):
                 return response
-            self.messages.append(_without_secrets(response, self.redactor))
             if response.finish == "content_filter":
                 said = f"{self.names[self.asked]} will not answer this"
                 return Failure("refused", said, self.usage, model=self.names[self.asked])
             if not response.calls:
                 return self._answer(response.text, *self._doubts(response))
+            self.messages.append(await self._hide_secrets(response))
             if turn + 1 == turns:
                 return self._cut_off(response.calls, turns, self.messages[asked_at:])
             self._tell(await self.tool_calls.carry_out(response.calls))
@@ -159,7 +160,7 @@ class Conversation:
             # First what it took: an attempt that recalls the reply does not count it.
             noted = UsageNoted(self.witness.now(), self.request.attempt, self.usage)
             await self.witness.record(noted)
-            await self.memory.keep(number, _without_secrets(response, self.redactor))
+            await self.memory.keep(number, await self._hide_secrets(response))
         return response
 
     async def _ask(self) -> ModelReply | Failure:
@@ -332,6 +333,10 @@ class Conversation:
         for each in outcomes:
             tool = self.redactor.text(each.call.tool)
             self.messages.append(ToolResult(each.call.id, tool, each.outcome.text))
+
+    async def _hide_secrets(self, reply: ModelReply) -> ModelReply:
+        texts = (reply.text, *(call.text for call in reply.calls))
+        return await redact_apart(lambda: _without_secrets(reply, self.redactor), *texts)
 
     def _answer(self, text: str, *warnings: str) -> Answer:
         return Answer(text, self.usage, self.names[self.asked], (*self.warnings, *warnings))

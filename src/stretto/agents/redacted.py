@@ -5,7 +5,7 @@ never see a secret. The descriptions of tools pass here too, before a provider s
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,10 +30,10 @@ from stretto.vocabulary.models import Setup
 
 # Names of steps, runs and files, which the engine needs as they are.
 _STRUCTURE = frozenset({"run_id", "attempt", "agent", "workspace", "at", "kind"})
-# Characters; a larger result is redacted in a thread, because other attempts wait for the loop.
-_LARGE = 100_000
+_LARGE = 100_000  # characters and parts of a value
 
 _T = TypeVar("_T", bound=Struct)
+_V = TypeVar("_V")
 
 
 class RedactedRunner:
@@ -54,9 +54,28 @@ class RedactedRunner:
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
             raise _redact_error(said, error, self._redactor) from None
-        if len(str(getattr(result, "output", ""))) < _LARGE:
-            return _redact_result(result, self._redactor)
-        return await asyncio.to_thread(_redact_result, result, self._redactor)
+        output = getattr(result, "output", "")
+        return await redact_apart(lambda: _redact_result(result, self._redactor), output)
+
+
+async def redact_apart(redact: Callable[[], _V], *values: Json) -> _V:
+    """In a thread where the values are large: other attempts wait for the loop."""
+    return await asyncio.to_thread(redact) if any(map(_is_large, values)) else redact()
+
+
+def _is_large(value: Json) -> bool:
+    left, unseen = _LARGE, [value]
+    while unseen and left > 0:
+        match unseen.pop():
+            case str() as text:
+                left -= len(text)
+            case list() as items:
+                left -= len(items)
+                unseen += items
+            case dict() as fields:
+                left -= len(fields)
+                unseen += (*fields, *fields.values())
+    return left <= 0
 
 
 class _RedactedWitness:

@@ -26,7 +26,7 @@ from stretto.agents.conversation import (
 )
 from stretto.agents.judge import model_judge
 from stretto.agents.live_events import telling_phase
-from stretto.agents.redacted import redacted_tools
+from stretto.agents.redacted import redact_apart, redacted_tools
 from stretto.agents.tool_calls import ToolCaller
 from stretto.events.model import Happening, ToolEnded, ToolStarted
 from stretto.ports.model import ModelFault, Models
@@ -124,11 +124,16 @@ class Subagents:
         return structs.replace(result, warnings=tuple(warnings))
 
     async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        request = self._without_secrets(request)
+        given = request
+        request = await redact_apart(
+            lambda: self._without_secrets(given), given.prompt, given.instructions
+        )
         answer = await self._answer(request, witness)
         if isinstance(answer, Failure):
             return structs.replace(answer, error=self._redactor.text(answer.error))
-        answer = structs.replace(answer, output=self._redactor.json(answer.output))
+        said = answer.output
+        hidden = await redact_apart(lambda: self._redactor.json(said), said)
+        answer = structs.replace(answer, output=hidden)
         return await self.acceptance.check(answer, request, witness)
 
     async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
