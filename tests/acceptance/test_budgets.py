@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from acceptance.test_over_http import over_http
-from stretto.testing.openai_script import Asked, Said, ServerAnswer, TokenUsage, ToolCall
+from stretto.testing.openai_script import Asked, Hang, Said, ServerAnswer, TokenUsage, ToolCall
 from stretto.testing.openai_server import serving
 from support.background_runs import lines
 from support.cli import write
@@ -66,3 +66,22 @@ def test_a_model_that_takes_more_than_was_reserved_is_told_on(tmp_path: Path) ->
     assert server.asked_times == 1
     assert report["status"] == "failed"
     assert any("exceeded by 4,020 tokens" in text for text in report["warnings"])
+
+
+SLOW = """
+workflow:
+  name: slow
+  budget: {tokens: 500}
+  agents: {helper: {prompt: Help., timeout: 100ms, retry: {max_attempts: 20}}}
+  steps: [{id: a, agent: helper, input: PROMPT}]
+"""
+
+
+def test_calls_that_time_out_use_up_the_budget(tmp_path: Path) -> None:
+    write(tmp_path, "slow.yaml", SLOW.replace("PROMPT", "word " * 100))
+    with serving(Hang()) as server:
+        said = over_http(tmp_path, server.url, "run", "slow.yaml", "--json", "--model", "openai:m")
+    report = lines(said)[-1]
+    assert server.asked_times == report["usage"]["model_calls"] == 2
+    assert report["usage"]["input_tokens"] > 2 * 160
+    assert any("budget exhausted" in text for text in report["warnings"])

@@ -18,6 +18,7 @@ from stretto.testing.openai_script import (
     Said,
     ServerAnswer,
     Status,
+    TokenUsage,
     ToolCall,
     rate_limited,
 )
@@ -58,6 +59,22 @@ def test_after_the_last_retry_it_fails_as_what_it_is() -> None:
     assert "HTTP 503" in done.failure.error
     assert "(after 2 retries)" in done.failure.error
     assert done.failure.usage.model_calls == 3
+
+
+def test_a_call_that_broke_off_took_what_was_sent_and_what_came() -> None:
+    script = [Cut(Said("word " * 300), after_chunks=2), Said("Fine.", usage=TokenUsage(200, 2))]
+    done = play(script, request("ask " * 150))
+    used = done.result.usage
+    assert done.output == "Fine."
+    assert (used.input_tokens, used.model_calls) == (200 + 200 + 8, 2)  # three bytes a token
+    assert used.output_tokens == 2 + 167  # one of three pieces had come
+    assert used == done.heard.spent
+
+
+@pytest.mark.parametrize("fault", [Status(503), rate_limited(), ErrorInStream(after_chunks=0)])
+def test_a_provider_that_fails_before_its_first_word_took_nothing(fault: ServerAnswer) -> None:
+    done = play([fault, Said("Fine.", usage=TokenUsage(9, 2))])
+    assert done.result.usage == Usage(9, 2, model_calls=2)
 
 
 PERMANENT: dict[str, tuple[ServerAnswer, str]] = {

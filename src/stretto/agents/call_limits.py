@@ -22,7 +22,11 @@ _TOKENS_A_MESSAGE = 8  # roles and separators
 
 
 def tokens_in(*texts: str) -> int:
-    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    return tokens_of(sum(len(text.encode("utf-8", "replace")) for text in texts))
+
+
+def tokens_of(size: int) -> int:
+    """`size`: in bytes."""
     return -(-size // _BYTES_A_TOKEN)
 
 

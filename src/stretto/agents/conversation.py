@@ -14,7 +14,13 @@ from json import dumps
 from typing import Protocol
 
 from stretto.agents.acceptance import Answer
-from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
+from stretto.agents.call_limits import (
+    DEFAULT_RETRIES,
+    delay_before_retry,
+    estimate_call,
+    tokens_in,
+    tokens_of,
+)
 from stretto.agents.live_events import (
     EVERY_SECONDS,
     READ_ALONG_SECONDS,
@@ -124,6 +130,7 @@ class Conversation:
     messages: list[ChatMessage] = field(default_factory=list)
     is_tiny: bool = False  # the model that was asked last
     left: int | None = None  # tokens that a budget leaves for an answer, where that is little
+    heard_bytes: int | None = None  # of the last call; None: its model has yet to begin
     memory: Memory | None = None  # of a turn of the lead agent
     ends_at: float | None = None  # by the loop's clock, when a timeout ends the attempt
 
@@ -245,13 +252,17 @@ class Conversation:
             response = await self._reply(model, self.left or self.request.max_output_tokens)
             self._count(name, response, reserved)
             return response
+        except asyncio.CancelledError:
+            self._count_unfinished(name, is_paid=True)
+            raise
         except TimeoutError:
-            fault = ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
+            self._count_unfinished(name, is_paid=True)
+            return ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
         except ModelFailed as error:
             fault = replace(error.fault, message=self.redactor.text(error.fault.message))
         except StrettoError as error:
             fault = ModelFault("error", error.with_hint)
-        self._spend(Usage(model_calls=1))  # a failed call counts as a call
+        self._count_unfinished(name, is_paid=self.heard_bytes is not None)
         return fault
 
     def _seconds_left(self) -> float | None:
@@ -264,6 +275,7 @@ class Conversation:
         question = self._question(model, most_tokens)
         every = READ_ALONG_SECONDS if self.memory is not None else EVERY_SECONDS
         speech = SpeechBuffer(self.request, self.witness, self.redactor, every)
+        self.heard_bytes = None
         loop = asyncio.get_running_loop()
         waits = f"waits for the first word of {self.names[self.asked]}"
         waiting = telling_phase(self.request.attempt, self.witness, waits)
@@ -272,6 +284,9 @@ class Conversation:
 
                 def hear(piece: str) -> None:
                     timer.cancel()
+                    self.heard_bytes = (self.heard_bytes or 0) + len(
+                        piece.encode("utf-8", "replace")
+                    )
                     silence.reschedule(loop.time() + _SILENCE_SECONDS)
                     if piece:
                         speech.add(piece)
@@ -324,6 +339,17 @@ class Conversation:
         usd = self.models.usd(name, used)
         usage = Usage(used.input_tokens, used.output_tokens, usd, model_calls=1)
         self._spend(usage)
+
+    def _count_unfinished(self, name: str, *, is_paid: bool) -> None:
+        """A call that failed counts as a call. A provider that was stopped, or broke off in the middle,
+        never says what that took, and takes its price all the same: so it is estimated."""
+        used = TokenCounts()
+        if is_paid:
+            tools = self.tools.values()
+            sent = estimate_call(self.models, name, self.messages, self.instructions, tools)
+            used = TokenCounts(sent.input_tokens, tokens_of(self.heard_bytes or 0))
+        usd = self.models.usd(name, used) if is_paid else 0.0
+        self._spend(Usage(used.input_tokens, used.output_tokens, usd, model_calls=1))
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage
