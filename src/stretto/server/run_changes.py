@@ -49,11 +49,10 @@ class RunAnswers:
 
     def _keep(self, whole: Mapping[str, Any], digests: _Digests) -> None:
         key = (whole["run_id"], whole["cursor"])
-        told = self._told.get(key, digests)
+        told = self._told.pop(key, digests)  # and in again as the last: threads share this
         # Without an event a run still changes when its driver dies. Which of two answers a client has
         # is not known, so where they differ it is told again.
         self._told[key] = {part: it for part, it in digests.items() if told.get(part) == it}
-        self._told.move_to_end(key)
         while len(self._told) > _MOST_ANSWERS:
             self._told.popitem(last=False)
 

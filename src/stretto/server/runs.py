@@ -238,7 +238,7 @@ def _since(written: str | None, now: float) -> float | None:
 async def show_run(run_id: str, service: TheService) -> JsonAnswer:
     """How the run stands: its report until now, what it began with, and its steps as planned."""
     whole = await whole_run(service, run_id)
-    service.told.note(whole)
+    await asyncio.to_thread(service.told.note, whole)  # it digests all of every answer
     return JsonAnswer(whole)
 
 

@@ -4,7 +4,7 @@ The id of a step may hold slashes, as that of a step in a workflow within a work
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -62,20 +62,20 @@ async def show_step(
         _check_part(found, part)
     report = await run.report_of(history)
     project = service.stretto.engine.project_of(history)
-    entries = await asyncio.to_thread(_transcript, history, step, part)
     hide = project.redactor.text
+    entries = await asyncio.to_thread(_transcript, history, step, part, hide)
     diff, artifacts = await asyncio.to_thread(_change, service, history, step)
     tried = [each for each in report.steps[step].attempts if part in (None, each.part)]
     standing = standing_of(history.state, is_interrupted=report.steps[step].status == INTERRUPTED)
     shown = {
         "report": report.json()["steps"][step],
-        "prompt": hide(next((e.text for e in reversed(entries) if e.kind == "prompt"), "")),
+        "prompt": next((e.text for e in reversed(entries) if e.kind == "prompt"), ""),
         "model": next((each.model for each in reversed(tried) if each.model), "")
         or ", ".join(_asked_models(history, report.steps[step])),
         "standing": why_as_json(standing.steps.get(StepId(step), Why(""))),
         **_parts(found, part),
         "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
-        "transcript": [{**asdict(each), "text": hide(each.text)} for each in entries],
+        "transcript": [asdict(each) for each in entries],
     }
     place = {"ok": True, "run_id": run_id, "step": step, "cursor": history.last_seq}
     return JsonAnswer({**place, **shown, "diff": diff, "artifacts": artifacts})
@@ -139,8 +139,11 @@ def _attempt(attempt: AttemptReport) -> dict[str, Any]:
     }
 
 
-def _transcript(history: History, step: str, part: str | None) -> list[LogEntry]:
-    """A model's words come in hundreds of pieces, which are one entry here."""
+def _transcript(
+    history: History, step: str, part: str | None, hide: Callable[[str], str]
+) -> list[LogEntry]:
+    """A model's words come in hundreds of pieces, which are one entry here. `hide`: redacts a text, which
+    takes seconds where an answer has megabytes."""
     log = Log(history.state.plan)
     found: list[LogEntry] = []
     pieces: list[str] = []
@@ -161,7 +164,7 @@ def _transcript(history: History, step: str, part: str | None) -> list[LogEntry]
             if entry.kind == "words":
                 pieces.append(entry.text)
     close()
-    return found[-_MOST_ENTRIES:]
+    return [replace(each, text=hide(each.text)) for each in found[-_MOST_ENTRIES:]]
 
 
 def _change(
