@@ -30,6 +30,7 @@ from stretto.text.redaction import Redactor
 from stretto.vocabulary.json_value import Json
 from stretto.workspaces.change import find_changes, why_inadmissible
 from stretto.workspaces.isolated_copy import isolate
+from support.off_the_loop import OffTheLoop
 from support.subagents import Heard, Outcome, play, request
 
 SECRET = "canary-5f3a9c04d1"
@@ -174,18 +175,11 @@ def test_starting_a_thread_for_a_small_value_would_take_longer(value: Json) -> N
     assert worked is threading.main_thread()
 
 
-class _OffTheLoop(Redactor):
-    def text(self, text: str) -> str:
-        is_loop = threading.current_thread() is threading.main_thread()
-        assert len(text) < 100_000 or not is_loop, "a large text was redacted on the event loop"
-        return super().text(text)
-
-
 def test_no_large_prompt_or_answer_of_a_model_holds_up_the_event_loop() -> None:
     call = ToolCall("Nothing", {})
     said = f"{'word ' * 30_000}{SECRET}"
     script = [Said(said, tool_calls=(call,)), Said(said)]
-    done = play(script, request(said), redactor=_OffTheLoop(ENVIRON))
+    done = play(script, request(said), redactor=OffTheLoop(ENVIRON))
     assert done.output.endswith("word [redacted]")
     assert SECRET not in sent(done)
 

@@ -1,5 +1,6 @@
 """`/api/approvals`, and what people decide: approve, approve with another prompt, reject."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -114,7 +115,7 @@ class GateList:
             OpenGate(
                 _asked_at(history, step.id),
                 deadline_of(history.state, step.id),
-                gate_in(self._service, history, step),
+                await asyncio.to_thread(gate_in, self._service, history, step),
             )
             for step in history.state.awaiting_approval.values()
         ]
@@ -131,10 +132,11 @@ async def show_approval(run_id: str, step: str, service: TheService) -> JsonAnsw
     if found is None:
         word = history.state.steps[StepId(step)].status.value
         raise NotFound(f"step '{step[:100]}' does not await approval: it is {word}")
-    return JsonAnswer(gate_in(service, history, found))
+    return JsonAnswer(await asyncio.to_thread(gate_in, service, history, found))
 
 
 def gate_in(service: Service, history: History, step: StepState) -> dict[str, Any]:
+    """In a thread: the outputs on whose grounds a person decides may have megabytes."""
     state, now = history.state, service.stretto.engine.now()
     shown = dict(gate_as_json(gate_of(state, step)))
     del shown["ok"]

@@ -176,7 +176,8 @@ class McpEndpoint:
             sender.cancel()
         if call.name == "save_workflow":
             await self._tell_changes()
-        return self._result(answer)
+        # In a thread, because the output of a run may have megabytes.
+        return await asyncio.to_thread(self._result, answer)
 
     @contextmanager
     def _open_call(self, key: tuple[str, str], call: ClientCall) -> Iterator[None]:

@@ -217,12 +217,15 @@ async def show_artifact(
     history = await service.history(run_id)
     project = service.stretto.engine.project_of(history)
     changes = await asyncio.to_thread(change_of, project, history, step)
-    content = await asyncio.to_thread(_file, changes, path)
-    text = content.decode("utf-8", "surrogateescape")
-    safe = project.redactor.text(text).encode("utf-8", "surrogateescape")
+    safe = await asyncio.to_thread(_safe_file, changes, path, project.redactor.text)
     return Response(
         safe, media_type="application/octet-stream", headers={"Content-Disposition": "attachment"}
     )
+
+
+def _safe_file(changes: ChangeSet, path: str, hide: Callable[[str], str]) -> bytes:
+    text = _file(changes, path).decode("utf-8", "surrogateescape")
+    return hide(text).encode("utf-8", "surrogateescape")
 
 
 def _file(changes: ChangeSet, path: str) -> bytes:
