@@ -385,6 +385,27 @@ def test_a_cancelled_turn_cancels_what_it_has_started(open_stretto: Open) -> Non
     run(work)
 
 
+def test_what_a_cancelled_turn_has_started_is_spent_of_the_budget(open_stretto: Open) -> None:
+    script = calling(
+        "{tool: task_batch, arguments: {tasks: [{agent: writer, prompt: a, description: dear},"
+        " {agent: writer, prompt: b, description: slow}]}}",
+        more="  1-dear: {reply: much, tokens: 40000}\n  2-slow: {reply: late, delay: 60s}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            chat = w.chat(budget={"tokens": 50_000})
+            events = chat.events()
+            sending = asyncio.create_task(chat.send("Do it"))
+            async for each in events:
+                if isinstance(each.event, stretto.AttemptSucceeded):
+                    await chat.cancel("enough")
+            turn = await sending
+            assert (turn.status, turn.usage.output_tokens) == ("cancelled", 40_000)
+
+    run(work)
+
+
 def test_the_budget_of_a_chat_bounds_its_turns_and_what_they_start(open_stretto: Open) -> None:
     script = calling(
         "{tool: task, arguments: {agent: writer, prompt: x}}",

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.conversation import LeadTurn
@@ -375,8 +376,13 @@ class Chat:
         runs = await self._engine.runs_of()
         for call in await self._file.use(lambda store: store.calls(turn.run_id)):
             if call.run_id and call.result is None and await runs.is_known(call.run_id):
+                run = self._host.open(call.run_id)
                 with suppress(StrettoError):  # it has ended, or another process ends it
-                    await self._host.open(call.run_id).cancel("its turn has ended")
+                    await run.cancel("its turn has ended")
+                # The lead agent is never told of it, and it was paid for all the same.
+                report = await run.report(wait=False)
+                note = partial(ChatStore.note_spent, key=call.key, usage=report.usage)
+                await self._file.use(partial(note, agents=report.agents_deployed))
 
     async def _find_decisions(
         self, turn: KeptTurn, calls: Sequence[KeptCall]

@@ -262,6 +262,11 @@ class ChatStore:
         names = "result = ?, is_ok = ?, usage = ?, agents = ?"
         self._change(f"UPDATE calls SET {names} WHERE key = ?", row)
 
+    def note_spent(self, key: str, usage: Usage, agents: int) -> None:
+        """Of a call that has no result."""
+        row = (json.dumps(to_builtins(usage)), agents, key)
+        self._change("UPDATE calls SET usage = ?, agents = ? WHERE key = ?", row)
+
     def ask(self, question: CallQuestion) -> None:
         """Replaces what was asked about this call before, and the decision about that."""
         row = (question.key, question.turn, question.digest, question.shown)
