@@ -221,6 +221,22 @@ def test_a_schedule_is_said_in_words(cron: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("*/7 * * * *", "at the times of */7 * * * *"),
+        ("*/7 9-17 * * *", "at the times of */7 9-17 * * *"),
+        ("*/25 * * * *", "at 00, 25 and 50 minutes past every hour"),
+        ("0 */7 * * *", "every day at 00:00, 07:00, 14:00 and 21:00"),
+        ("*/15 */5 * * *", "at the times of */15 */5 * * *"),
+    ],
+)
+def test_a_step_that_does_not_divide_its_hour_or_day_is_not_said_as_a_pace(
+    cron: str, words: str
+) -> None:
+    assert in_words(CronSchedule(cron).check().cron) == words
+
+
+@pytest.mark.parametrize(
     ("cron", "said"),
     [
         ("0 0 30 2 *", "would never fire"),

@@ -141,6 +141,7 @@ _SHORT_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
 
 
 def _time_in_words(minute: str, hour: str) -> str | None:
+    minute, hour = _without_uneven_step(minute, 60), _without_uneven_step(hour, 24)
     every_minute, every_hour = _EVERY.fullmatch(minute), _EVERY.fullmatch(hour)
     if every_minute is not None:
         pace = (
@@ -164,6 +165,13 @@ def _time_in_words(minute: str, hour: str) -> str | None:
     if hours is None or len(hours) * len(minutes) > 6:
         return None
     return "at " + _join_words([f"{each:02}:{past:02}" for each in hours for past in minutes])
+
+
+def _without_uneven_step(field: str, size: int) -> str:
+    """`*/25` of 60 minutes begins anew at each hour, so it is no pace: 0,25,50."""
+    every = _EVERY.fullmatch(field)
+    step = int(every[1] or 1) if every else 1
+    return field if size % step == 0 else ",".join(map(str, range(0, size, step)))
 
 
 def _day_of_month(field: str) -> str | None:
