@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from stretto.playbooks.choice import ChoiceLimits, choose, with_playbooks
 from stretto.playbooks.library import Library, open_library
 from stretto.playbooks.store import PlaybookUse
+from stretto.problems.errors import NotFound
 from stretto.registry.folders import Folder
 from stretto.text.terms import terms
 from support.playbooks import (
@@ -154,6 +156,32 @@ def test_a_folder_that_changes_or_goes_is_noticed(tmp_path: Path) -> None:
     with library(tmp_path) as opened:
         assert opened.all() == []
         assert opened.search("zebra deploy") == []
+
+
+def test_a_folder_that_was_away_for_a_while_comes_back_as_a_person_left_it(tmp_path: Path) -> None:
+    for name in ("deploy", "tidy", "bake"):
+        write_skill(tmp_path, name, f"How to {name}.")
+    with library(tmp_path) as opened:
+        opened.pin("deploy", False)
+        opened.delete("tidy")
+        opened.count_use(["deploy"], PlaybookUse("run", "step"))
+        before = [replace(each, id=0) for each in opened.all()]
+    root = tmp_path / "playbooks"
+    for _ in range(2):  # renamed, or not mounted, and looked for meanwhile
+        root.rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            with library(tmp_path) as opened:
+                assert (opened.all(), opened.search("deploy"), opened.store.count()) == ([], [], 0)
+                with pytest.raises(NotFound):
+                    opened.restore("tidy")
+        (tmp_path / "elsewhere").rename(root)
+        with library(tmp_path) as opened:
+            assert [replace(each, id=0) for each in opened.all()] == before
+            assert [each.playbook.name for each in opened.search("deploy tidy bake")] == [
+                "bake",
+                "deploy",
+            ]
+            assert opened.store.uses_of(opened.named("deploy").id, 5)
 
 
 def test_a_query_is_made_of_no_more_than_it_holds(filled: Library) -> None:

@@ -111,7 +111,7 @@ def test_a_change_that_raises_changes_nothing(tmp_path: Path) -> None:
         def break_off() -> None:
             with opened.store.change():
                 opened.store.set(opened.named("bread").id, is_pinned=0)
-                opened.store.remove([opened.named("bread").id])
+                opened.store.set_away([opened.named("bread").id])
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

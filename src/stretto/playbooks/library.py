@@ -92,7 +92,7 @@ class Library:
         self._order = {root: place for place, root in enumerate(self._layers)}
 
     def refresh(self) -> None:
-        """Read the folders that are new or changed, and forget those that are gone."""
+        """Read the folders that are new or changed, and note those that are gone."""
         for folder in self._folders:
             self._refresh(folder)
 
@@ -107,11 +107,13 @@ class Library:
             for path in found
             if path.name not in known or known[path.name].stamp != stamps[path.name]
         ]
-        gone = [skill.id for name, skill in known.items() if name not in stamps]
+        gone = [
+            skill.id for name, skill in known.items() if name not in stamps and not skill.is_away
+        ]
         if not changed and not gone:
             return
         with self.store.change():
-            self.store.remove(gone)
+            self.store.set_away(gone)
             for path in changed:
                 read = read_skill_folder(path)
                 self.store.put(root, path.name, stamps[path.name], read, self.now())

@@ -79,6 +79,8 @@ _MIGRATIONS = (
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX uses_by_time ON uses (playbook, at)
     """,
+    # Its folder is not there: unmounted, renamed, or removed for good. Nobody can tell which.
+    "ALTER TABLE playbooks ADD COLUMN is_away INTEGER NOT NULL DEFAULT 0",
 )
 _COLUMNS = (
     "id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses, "
@@ -110,6 +112,7 @@ class StoredSkill:
 
     id: int
     stamp: str
+    is_away: bool
 
 
 class PlaybookStore:
@@ -137,8 +140,9 @@ class PlaybookStore:
 
     def skills_of(self, root: str) -> dict[str, StoredSkill]:
         """By the name of the folder."""
-        rows = self._db.execute("SELECT folder, id, stamp FROM playbooks WHERE root = ?", (root,))
-        return {folder: StoredSkill(id, stamp) for folder, id, stamp in rows}
+        found = "SELECT folder, id, stamp, is_away FROM playbooks WHERE root = ?"
+        rows = self._db.execute(found, (root,))
+        return {folder: StoredSkill(id, stamp, bool(away)) for folder, id, stamp, away in rows}
 
     def put(
         self,
@@ -159,7 +163,8 @@ class PlaybookStore:
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)
                ON CONFLICT (root, folder) DO UPDATE SET stamp = excluded.stamp,
                    name = excluded.name, description = excluded.description,
-                   body = excluded.body, digest = excluded.digest, fault = excluded.fault
+                   body = excluded.body, digest = excluded.digest, fault = excluded.fault,
+                   is_away = 0
                RETURNING id""",
             (root, folder, stamp, said.name, said.description, said.body, said.digest, fault,
              root != EMITTED, confidence, now, json.dumps(dict(origin or {}))),
@@ -192,11 +197,15 @@ class PlaybookStore:
             self._db.execute("DELETE FROM words WHERE rowid = ?", (id,))
         self._db.execute("DELETE FROM playbook_files WHERE playbook = ?", (id,))
 
-    def remove(self, ids: Iterable[int]) -> None:
-        """Forget folders that are gone."""
+    def set_away(self, ids: Iterable[int]) -> None:
+        """Forget what folders said that are gone. What a person decided about them stays, as does
+        how they were used: the folders may come back."""
+        away = (
+            "UPDATE playbooks SET is_away = 1, stamp = '', description = '', body = '' WHERE id = ?"
+        )
         for id in ids:
             self._forget_words(id)
-            self._db.execute("DELETE FROM playbooks WHERE id = ?", (id,))
+            self._db.execute(away, (id,))
 
     def set(self, id: int, **values: object) -> None:
         names = ", ".join(f"{name} = ?" for name in values)
@@ -256,7 +265,7 @@ class PlaybookStore:
         """Playbooks with the name of a candidate that are no candidates themselves."""
         names = {each.name for each in candidates}
         marks, known = ", ".join("?" * len(names)), {each.id for each in candidates}
-        found = f"SELECT id FROM playbooks WHERE name IN ({marks})"
+        found = f"SELECT id FROM playbooks WHERE name IN ({marks}) AND NOT is_away"
         ids = [id for (id,) in self._db.execute(found, tuple(names)) if id not in known]
         return self.some(ids, roots) if ids else []
 
@@ -266,7 +275,7 @@ class PlaybookStore:
         named = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
         # With the `+` SQLite does not use the index by root, which would read a whole root.
         root = "+root" if names else "root"
-        found = f"SELECT {_COLUMNS} FROM playbooks WHERE {root} IN ({marks}){named}"
+        found = f"SELECT {_COLUMNS} FROM playbooks WHERE {root} IN ({marks}){named} AND NOT is_away"
         rows = self._db.execute(found, (*roots, *names)).fetchall()
         return [self._playbook(row, roots) for row in rows]
 
@@ -308,7 +317,7 @@ class PlaybookStore:
         return {word: row[0] for word, row in counted if row}
 
     def count(self) -> int:
-        (found,) = self._db.execute("SELECT count(*) FROM playbooks").fetchone()
+        (found,) = self._db.execute("SELECT count(*) FROM playbooks WHERE NOT is_away").fetchone()
         return int(found)
 
     def ranked(self, words: Sequence[str], most: int) -> list[tuple[int, float]]:
