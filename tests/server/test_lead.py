@@ -1,5 +1,7 @@
 """Goals and chats over HTTP."""
 
+from stretto.lead.chats import ChatFile, KeptChat
+from stretto.recipe.model import Budget
 from support.served import Served
 
 
@@ -12,6 +14,46 @@ def test_a_chat_is_begun_gone_on_with_and_listed(server: Served) -> None:
     assert [each["id"] for each in client.get("/api/chats").json()["chats"]] == [first["chat"]]
     assert len(client.get(f"/api/chats/{first['chat']}").json()["turns"]) == 2
     assert client.get("/api/chats/nope").status_code == 404
+
+
+def test_who_began_a_chat_may_speak_and_decide_in_it_and_others_may_only_read(
+    server: Served,
+) -> None:
+    mine, other = server.client_of("carla", "author"), server.client_of("conny", "author")
+    begun = mine.post("/api/chats", json={"text": "Hi.", "permission": "ask"}).json()
+    place = f"/api/chats/{begun['chat']}"
+    asked = (
+        ("", {"text": "Go on.", "permission": "auto"}),
+        ("/approve", {"key": "x"}),
+        ("/reject", {"key": "x"}),
+    )
+    for verb, body in asked:
+        refused = other.post(place + verb, json=body)
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "permission_denied")
+        # By another name of the same chat too; `last` is whichever was spoken to last.
+        assert other.post("/api/chats/last" + verb, json=body).status_code == 403
+    assert other.get(place).status_code == 200
+    assert mine.post(place + "/approve", json={"key": "x"}).json()["error"]["kind"] == "usage"
+    assert server.client().post(place, json={"text": "I may."}).json()["turn"]["number"] == 2
+    (listed, *_) = other.get("/api/chats").json()["chats"]
+    assert (listed["id"], listed["owner"]) == (begun["chat"], "carla")
+    # The runs of the chat are theirs as well, also where an admin has spoken.
+    for turn in mine.get(place).json()["turns"]:
+        run = mine.get(f"/api/runs/{turn['id']}").json()
+        assert run["owner"] == "carla"
+
+
+def test_a_chat_that_nobody_began_over_http_is_an_admins_alone(server: Served) -> None:
+    kept = KeptChat("at-a-terminal", 1.0, str(server.folder), None, "ask", Budget())
+    ChatFile(server.home).use_now(lambda store: store.add_chat(kept))
+    body = {"text": "Hi.", "permission": "auto"}
+    author = server.client_of("cleo", "author")
+    assert author.post("/api/chats/at-a-terminal", json=body).status_code == 403
+    (found,) = ChatFile(server.home).use_now(
+        lambda store: [each for each in store.chats() if each.id == kept.id]
+    )
+    assert found == kept
+    assert server.client().post("/api/chats/at-a-terminal", json=body).status_code == 200
 
 
 def test_a_goal_is_set_reached_and_listed(server: Served) -> None:

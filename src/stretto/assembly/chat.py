@@ -69,6 +69,7 @@ class ChatOptions:
     model: str | None = None
     permission: str | None = None
     budget: Mapping[str, float] | None = None
+    owner: str = ""  # of a new one
 
 
 class BudgetSpent(StrettoError):
@@ -131,6 +132,11 @@ class Chat:
     def permission(self) -> str:
         """read_only, ask or auto: of every turn, and of all that it starts."""
         return self._kept.permission or self._engine.project.settings.permission
+
+    @property
+    def owner(self) -> str:
+        """Who began it, and whose its runs are; empty: the user at a terminal."""
+        return self._kept.owner
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -196,13 +202,14 @@ class Chat:
             await self._file.use(lambda store: store.change_turn(turn))
         return await self._conclude(turn)
 
-    async def approve(self, key: str, reason: str = "") -> None:
-        """Allow a call that a turn waits for (`turn.awaits`). It counts for exactly what was shown."""
-        await self._decide(key, "approved", reason)
+    async def approve(self, key: str, reason: str = "", *, by: str | None = None) -> None:
+        """Allow a call that a turn waits for (`turn.awaits`). It counts for exactly what was shown.
+        `by`: who says so; the user of this process by default."""
+        await self._decide(key, "approved", reason, by)
 
-    async def reject(self, key: str, reason: str = "") -> None:
+    async def reject(self, key: str, reason: str = "", *, by: str | None = None) -> None:
         """Forbid a call that a turn waits for. The lead agent is told why."""
-        await self._decide(key, "rejected", reason)
+        await self._decide(key, "rejected", reason, by)
 
     async def turns(self) -> tuple[ChatTurn, ...]:
         """All turns, the first one first."""
@@ -323,7 +330,7 @@ class Chat:
         else:
             spent = await self._file.use(lambda store: store.turns(self.id))
             request = RunRequest(run_id=turn.run_id, permission=self.permission, model=chat.model)
-            request = replace(request, budget=self._budget_left(spent))
+            request = replace(request, budget=self._budget_left(spent), owner=chat.owner)
             if turn.kind == "lead":
                 given: dict[str, Json] = {"message": turn.said}
                 request = replace(request, recipe=turn_recipe(turn.number), inputs=given)
@@ -403,10 +410,11 @@ class Chat:
             ]
         return tuple(found)
 
-    async def _decide(self, key: str, verdict: str, reason: str) -> None:
+    async def _decide(self, key: str, verdict: str, reason: str, by: str | None) -> None:
         from stretto.assembly.run import user_name
 
-        check_text(key=key, reason=reason)
+        who = user_name() if by is None else by
+        check_text(key=key, reason=reason, by=who)
         turn = await self._last()
 
         def decide(store: ChatStore) -> None:
@@ -416,7 +424,7 @@ class Chat:
                 hint = f"it asks for {listed([each.token for each in asked])}" if asked else ""
                 said = f"turn {turn.number} of chat {self.id} does not ask for '{key}'"
                 raise InvalidUsage(said, hint=hint or "it asks for nothing")
-            store.decide(replace(found, verdict=verdict, by=user_name(), reason=reason))
+            store.decide(replace(found, verdict=verdict, by=who, reason=reason))
 
         await self._file.use(decide)
 
@@ -458,6 +466,10 @@ class _TurnUnderWay:
     @property
     def model(self) -> str | None:
         return self._chat.model
+
+    @property
+    def owner(self) -> str:
+        return self._chat.owner
 
     @property
     def counts_agents(self) -> bool:
@@ -554,7 +566,8 @@ def _summary(chat: KeptChat, turns: Sequence[KeptTurn]) -> ChatSummary:
     last = turns[-1] if turns else None
     title = shorten(" ".join(turns[0].said.split()), _TITLE) if turns else ""
     status = last.status if last else "open"
-    return ChatSummary(chat.id, chat.at, last.at if last else chat.at, len(turns), title, status)
+    at = last.at if last else chat.at
+    return ChatSummary(chat.id, chat.at, at, len(turns), title, status, chat.owner)
 
 
 def _end_turn(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> KeptTurn:

@@ -172,6 +172,9 @@ class TurnUnderWay(Protocol):
     def model(self) -> str | None: ...
 
     @property
+    def owner(self) -> str: ...
+
+    @property
     def counts_agents(self) -> bool: ...
 
     def show(self, prepared: PreparedRun) -> "AbstractContextManager[Listener]": ...
@@ -285,6 +288,7 @@ class LeadTools:
             run_id=call.run_id,
             permission=permission,
             is_delegated=True,
+            owner=self._chat.owner,
             trigger=trigger_of(self._turn),
         )
         if call.tool == "draft_workflow" and not is_known:

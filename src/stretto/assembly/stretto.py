@@ -186,6 +186,7 @@ class Stretto:
         budget: Mapping[str, float] | None,
         show: "ShowRun | None" = None,
         hear: "Listener | None" = None,
+        owner: str = "",
     ) -> "Chat":
         from stretto.assembly.chat import open_chat
         from stretto.execution.runs import new_run_id
@@ -201,6 +202,7 @@ class Stretto:
             named,
             check_permission(permission),
             check_budget(budget),
+            owner,
         )
         return open_chat(self._chat_host(), resume, wanted, show, hear)
 

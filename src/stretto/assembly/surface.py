@@ -98,10 +98,15 @@ class Surface(Stretto):
         after it; the state is the driver's own, so it is read at once and not kept."""
         return cast(SurfaceRun, await self._launch(prepared, listener))
 
-    def open_chat(self, options: "ChatOptions", show: "ShowRun", hear: "Listener") -> "Chat":
+    def open_chat(
+        self,
+        options: "ChatOptions",
+        show: "ShowRun | None" = None,
+        hear: "Listener | None" = None,
+    ) -> "Chat":
         """As `chat`, with what shows it: `show` the runs that a turn starts, `hear` the turn itself."""
         wanted = (options.resume, options.model, options.permission, options.budget)
-        return self._chat(*wanted, show, hear)
+        return self._chat(*wanted, show, hear, options.owner)
 
     async def prepare_again(self, chat: "Chat", run_id: str) -> PreparedRun:
         """A run that a turn of this chat has started, for whoever asks a person about its steps."""

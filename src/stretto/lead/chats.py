@@ -90,6 +90,7 @@ _MIGRATIONS = (
         seal TEXT NOT NULL DEFAULT ''
     ) STRICT
     """,
+    "ALTER TABLE chats ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
 )
 
 
@@ -101,6 +102,7 @@ class KeptChat:
     model: str | None
     permission: str | None
     budget: Budget
+    owner: str = ""  # who began it, where that is not the user at a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,9 @@ class ChatStore:
     def add_chat(self, chat: KeptChat) -> None:
         """Raises ChatBusy where another process was quicker."""
         budget = json.dumps(to_builtins(chat.budget))
-        row = (chat.id, chat.at, chat.project, chat.model, chat.permission, budget)
+        row = (chat.id, chat.at, chat.project, chat.model, chat.permission, budget, chat.owner)
         with _refuse_busy_chat(chat.id):
-            self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def change_chat(self, chat: KeptChat) -> None:
         row = (chat.model, chat.permission, json.dumps(to_builtins(chat.budget)), chat.id)

@@ -120,6 +120,7 @@ class ChatSummary:
     turns: int
     title: str  # how it began
     status: str  # of its last turn
+    owner: str = ""  # who began it over HTTP
 
 
 def turn_recipe(number: int) -> dict[str, Json]:

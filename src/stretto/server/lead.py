@@ -11,6 +11,7 @@ from fastapi import Query
 from pydantic import Field
 
 from stretto.assembly.arguments import check_inputs
+from stretto.assembly.chat import ChatOptions
 from stretto.assembly.goal_requests import GoalRequest, read_limits
 from stretto.goals.goal import DEFAULT_STALL, GoalLimits
 from stretto.server.answers import JsonAnswer
@@ -24,7 +25,8 @@ from stretto.server.bodies import (
     StrictBody,
     new_router,
 )
-from stretto.server.service import ADMIN, AUTHOR, VIEWER, Asker, TheService
+from stretto.server.service import ADMIN, AUTHOR, VIEWER, Asker, Service, TheService
+from stretto.server.tokens import Identity
 from stretto.server.workflows import saved_entry
 
 router = new_router("lead")
@@ -141,43 +143,41 @@ async def show_chat(chat: str, service: TheService) -> JsonAnswer:
 @router.post("/api/chats", dependencies=[AUTHOR], response_model=ApiAnswer)
 async def begin_chat(body: ChatBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Say something in a new chat; answered with the turn: `chat`, `turn`."""
-    service.check_serving()
-    found = service.stretto.chat(
-        model=service.named_model(asker, body.model),
-        permission=body.permission,
-        budget=body.budget.limits() if body.budget else None,
-    )
-    turn = await found.send(body.text)
-    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return await _say(service, asker, body, None)
 
 
 @router.post("/api/chats/{chat}", dependencies=[AUTHOR], response_model=ApiAnswer)
 async def say_in_chat(chat: str, body: ChatBody, service: TheService, asker: Asker) -> JsonAnswer:
     """Say something in a chat; answered with the turn: `turn`."""
+    return await _say(service, asker, body, chat)
+
+
+async def _say(service: Service, asker: Identity, body: ChatBody, chat: str | None) -> JsonAnswer:
     service.check_serving()
-    found = service.stretto.chat(
-        resume=chat,
-        model=service.named_model(asker, body.model),
-        permission=body.permission,
-        budget=body.budget.limits() if body.budget else None,
-    )
+    budget = body.budget.limits() if body.budget else None
+    model = service.named_model(asker, body.model)
+    found = service.own_chat(asker, ChatOptions(chat, model, body.permission, budget))
     turn = await found.send(body.text)
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}/approve", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def approve_call(chat: str, body: ChatDecision, service: TheService) -> JsonAnswer:
+async def approve_call(
+    chat: str, body: ChatDecision, service: TheService, asker: Asker
+) -> JsonAnswer:
     """Allow a call that a turn waits for, and go on with the turn."""
-    found = service.stretto.chat(resume=chat)
-    await found.approve(body.key, body.reason)
+    found = service.own_chat(asker, ChatOptions(chat))
+    await found.approve(body.key, body.reason, by=asker.name)
     turn = await found.go_on()
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}/reject", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def reject_call(chat: str, body: ChatDecision, service: TheService) -> JsonAnswer:
+async def reject_call(
+    chat: str, body: ChatDecision, service: TheService, asker: Asker
+) -> JsonAnswer:
     """Forbid a call that a turn waits for, and go on with the turn."""
-    found = service.stretto.chat(resume=chat)
-    await found.reject(body.key, body.reason)
+    found = service.own_chat(asker, ChatOptions(chat))
+    await found.reject(body.key, body.reason, by=asker.name)
     turn = await found.go_on()
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from stretto.server.run_changes import RunAnswers
 from stretto.server.tokens import AccessRole, Identity
 
 if TYPE_CHECKING:
+    from stretto.assembly.chat import Chat, ChatOptions
     from stretto.assembly.goals import Goal
     from stretto.execution.history import History
     from stretto.ports.journal import RunRow
@@ -178,11 +179,27 @@ class Service:
         Raises NotFound and PermissionDenied.
         """
         owner = (await self.history(run_id)).started.owner
-        if asker.role < AccessRole.ADMIN and owner != asker.name:
-            whose = f"{owner} started it" if owner else "it was started on the server's machine"
-            hint = "ask them, or an admin"
-            raise PermissionDenied(f"run {run_id} is not yours: {whose}", hint=hint)
+        _check_owner(asker, owner, f"run {run_id}")
         return self.stretto.open(run_id)
+
+    def own_chat(self, asker: Identity, options: "ChatOptions") -> "Chat":
+        """A new chat of the asker, or one that is theirs; an admin may speak in any.
+
+        Raises NotFound and PermissionDenied.
+        """
+        if options.resume is not None:
+            # Before the options are kept: they count for the chat from then on.
+            found = self.stretto.chat(options.resume)
+            _check_owner(asker, found.owner, f"chat {found.id}")
+            options = replace(options, resume=found.id)
+        return self.stretto.open_chat(replace(options, owner=asker.name))
+
+
+def _check_owner(asker: Identity, owner: str, what: str) -> None:
+    """Raises PermissionDenied, unless it is the asker's or the asker is an admin."""
+    if asker.role < AccessRole.ADMIN and owner != asker.name:
+        whose = f"{owner} started it" if owner else "it was started on the server's machine"
+        raise PermissionDenied(f"{what} is not yours: {whose}", hint="ask them, or an admin")
 
 
 # These are coroutines because FastAPI runs a plain function in a thread, which costs a request more
