@@ -4,10 +4,11 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from stretto.assembly.project import Project
+from stretto.assembly.request import RunRequest
 from stretto.assembly.surface import Surface
 from stretto.assembly.trigger_loop import new_fire
 from stretto.assembly.triggers import Triggers
@@ -28,6 +30,7 @@ from stretto.problems.errors import (
 from stretto.triggers.arrivals import signature
 from stretto.triggers.store import TriggerStore
 from stretto.triggers.trigger import Trigger, TriggerFire
+from stretto.vocabulary.names import RunId
 from support.cli import environment, write
 
 NOON = datetime(2026, 6, 1, 12, 0, 30, tzinfo=UTC).timestamp()
@@ -173,6 +176,33 @@ def test_a_fire_whose_run_has_begun_is_not_given_up(tmp_path: Path) -> None:
                 (unstarted.run_id, "failed", "no model"),
             }
             await it.finish()
+
+    asyncio.run(main())
+
+
+def test_a_fire_whose_process_was_killed_before_its_run_began_has_failed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            trigger = await it.triggers.add_schedule("hourly", "w", "0 * * * *")
+            noted = await it.triggers.fire("hourly", is_started_here=True)
+            await it.triggers.note_begun(noted)
+            alive = await it.triggers.fire("hourly", is_started_here=True)
+            # The name of a process that had this pid once.
+            dead = re.sub(r" \S+\) ", " 1) ", alive.starter)
+            made = [new_fire(trigger, f"now:{each}", NOON, NOON) for each in range(2)]
+            killed, begun = (replace(each, status="started", starter=dead) for each in made)
+            await it.triggers._with_store(lambda store: store.record("hourly", [killed, begun]))
+            request = RunRequest("w", run_id=RunId(begun.run_id))
+            run = await it.stretto.launch(await it.stretto.prepare(request))
+            for _ in range(2):
+                fires = await it.triggers.fires("hourly")
+                assert {each.run_id: (each.status, each.why) for each in fires} == {
+                    noted.run_id: ("started", ""),
+                    alive.run_id: ("started", ""),
+                    killed.run_id: ("failed", "the process that was starting its run was killed"),
+                    begun.run_id: ("started", ""),
+                }
+            await run.wait()
 
     asyncio.run(main())
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +28,7 @@ from stretto.assembly.arguments import (
 )
 from stretto.assembly.trigger_loop import LONGEST_WHY, TriggerLoop, new_fire
 from stretto.problems.errors import InvalidUsage, NotFound, RefusedToOverwrite
+from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.text.short import did_you_mean, listed
 from stretto.triggers.arrivals import (
     check_delivery,
@@ -55,6 +57,7 @@ _CHANGEABLE = {
     "folder": ("folder", "pattern", "input", "settle_seconds"),
 }
 _LONGEST_SETTLE_SECONDS = 3600.0
+_KILLED = "the process that was starting its run was killed"
 _T = TypeVar("_T")
 
 
@@ -99,7 +102,23 @@ class Triggers:
         check_text(name=name)
         check_number("limit", limit)
         await self.show(name)
+        found = await self._with_store(lambda store: tuple(store.fires(name, limit=limit)))
+        if not any(each.starter for each in found):
+            return found
+        await self._settle_left(found)
         return await self._with_store(lambda store: tuple(store.fires(name, limit=limit)))
+
+    async def _settle_left(self, fires: "tuple[TriggerFire, ...]") -> None:
+        """Record what became of fires whose process was killed before it could say so."""
+        runs = await self._engine.runs_of()
+        for fire in fires:
+            # Asked first: once the process is dead, no run of it can begin any more.
+            if not fire.starter or not is_dead(fire.starter):
+                continue
+            if await runs.is_known(RunId(fire.run_id)):
+                await self._with_store(partial(_settle, fire, "started", ""))
+            else:
+                await self._with_store(partial(_settle, fire, "failed", _KILLED))
 
     async def next(self, name: str, count: int = 5) -> tuple[float, ...]:
         """When a schedule fires next, in seconds since the epoch; nothing while it is paused."""
@@ -280,7 +299,8 @@ class Triggers:
         now = self.wall()
         made = new_fire(trigger, f"now:{now:.3f}:{secrets.token_hex(4)}", now, now)
         status = "started" if is_started_here else made.status
-        made = replace(made, status=status, owner=owner)
+        starter = name_of_this_process() if is_started_here else ""
+        made = replace(made, status=status, owner=owner, starter=starter)
         await self._with_store(lambda store: store.record(name, [made]))
         return made
 
@@ -290,6 +310,10 @@ class Triggers:
         if not await runs.is_known(RunId(fire.run_id)):
             said = self._engine.project.redactor.text(why)[:LONGEST_WHY]
             await self._with_store(lambda store: store.settle(fire, "failed", said))
+
+    async def note_begun(self, fire: TriggerFire) -> None:
+        """Record that the run of a fire with `is_started_here` has begun, and that nobody prepares it."""
+        await self._with_store(lambda store: store.settle(fire, "started"))
 
     async def deliver(self, hook: str, timestamp: str, signed: str, body: bytes) -> TriggerFire:
         """A delivery to a webhook: recorded, so that its run will start, whatever happens.
@@ -405,6 +429,10 @@ class Triggers:
                 return work(store)
 
         return await asyncio.to_thread(do)
+
+
+def _settle(fire: TriggerFire, status: str, why: str, store: "TriggerStore") -> None:
+    store.settle(fire, status, why)
 
 
 def _versions(trigger: Trigger) -> dict[str, str]:

@@ -386,7 +386,9 @@ async def _run_now(name: str, result: ResultOptions) -> int:
                 trigger=f"{trigger.kind} {trigger.name}",
             )
             prepared = await prepare(stretto, request, result)
-            return await drive(stretto, prepared, result)
+            code = await drive(stretto, prepared, result)
+            await stretto.triggers.note_begun(fire)
+            return code
         except BaseException as error:  # Ctrl-C too
             await stretto.triggers.give_up(fire, _why(error))
             raise

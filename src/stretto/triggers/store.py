@@ -31,9 +31,7 @@ _COLUMNS = (
     "settle_seconds", "input", "mapping", "hook", "permission", "is_paused", "created_at",
     "decided_until",
 )  # fmt: skip
-_FIRE_COLUMNS = (
-    "f.trigger, t.kind, f.key, f.run_id, f.due_at, f.at, f.status, f.why, f.inputs, f.owner"
-)
+_FIRE_COLUMNS = "f.trigger, t.kind, f.key, f.run_id, f.due_at, f.at, f.status, f.why, f.inputs, f.owner, f.starter"
 # One script a version: never change one that was released.
 _MIGRATIONS = (
     """
@@ -99,6 +97,7 @@ _MIGRATIONS = (
     ) STRICT
     """,
     "ALTER TABLE fires ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE fires ADD COLUMN starter TEXT NOT NULL DEFAULT ''",
 )
 
 
@@ -213,9 +212,9 @@ class TriggerStore:
         for each in fires:
             row = (
                 self._project, name, each.key, each.run_id, each.due_at, each.at, each.status,
-                each.why, json.dumps(dict(each.inputs)), each.owner,
+                each.why, json.dumps(dict(each.inputs)), each.owner, each.starter,
             )  # fmt: skip
-            sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+            sql = "INSERT INTO fires VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
             new += [each] if self.db.execute(sql, row).rowcount else []
         if new:
             self._forget_old(name, before=new[-1].at - _REFUSED_SECONDS)
@@ -245,7 +244,7 @@ class TriggerStore:
     def settle(self, fire: TriggerFire, status: str, why: str = "") -> None:
         """Say what became of a fire."""
         with transaction(self.db, "the triggers"):
-            sql = "UPDATE fires SET status = ?, why = ? WHERE run_id = ?"
+            sql = "UPDATE fires SET status = ?, why = ?, starter = '' WHERE run_id = ?"
             self.db.execute(sql, (status, why, fire.run_id))
 
     def fires(

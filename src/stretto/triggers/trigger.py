@@ -47,6 +47,7 @@ class TriggerFire:
     why: str = ""
     inputs: Mapping[str, Json] = field(default_factory=dict)  # besides those of the trigger
     owner: str = ""  # whose the run is; empty: of nobody but the user of this machine
+    starter: str = ""  # the process that starts its run itself, until the run has begun
 
 
 _OF_KIND = {
