@@ -179,13 +179,13 @@ PUBLIC = {
         workflows""",
     stretto.Run: """apply approve cancel diff events fork id notices reject report resume retry status stop
         wait warnings""",
-    stretto.Chat: """approve cancel events go_on id model notices permission reject run_workflow send stop turns""",
+    stretto.Chat: """approve cancel events go_on id model notices owner permission reject run_workflow send stop turns""",
     stretto.Goals: "clear list open resume set show",
     stretto.Goal: "clear halt id report resume stop wait",
     stretto.Playbooks: """add audit block_for capture curate delete list pin restore search show unpin uses""",
     stretto.SavedWorkflows: "capture delete list restore save versions",
-    stretto.Triggers: """add_folder add_schedule add_webhook change deliver fire fires give_up list next pause
-        remove resume rotate serve show""",
+    stretto.Triggers: """add_folder add_schedule add_webhook change deliver fire fires give_up list next
+        note_begun pause remove resume rotate serve show""",
 }  # fmt: skip
 
 
