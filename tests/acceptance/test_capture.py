@@ -79,6 +79,17 @@ steps:
     assert "nothing of it has run" in refused(refusal, "usage")["message"]
 
 
+def test_a_recipe_that_its_author_calls_draft_is_captured_like_any_other(folder: Path) -> None:
+    steps = "[{id: draft, subagent: writer, prompt: A line.}, {id: b, subagent: writer, prompt: And more.}]"
+    write(folder, "draft.yaml", f"name: draft\nsteps: {steps}\n")
+    ran = stretto(folder, "run", "draft.yaml", "--model", "scripted:line.yaml", "--json")
+    run = json.loads(ran.out.splitlines()[-1])["run_id"]
+    said = stretto(folder, "capture", run, "--save", "line")
+    assert (said.code, "prompt: A line." in said.out) == (0, True), said
+    refusal = stretto(folder, "draft", "--resume", run)
+    assert f"run {run} is no draft, but the workflow draft" in refusal.err
+
+
 def test_what_cannot_be_captured_says_why(folder: Path) -> None:
     first, second = two_tasks(folder)
     assert (

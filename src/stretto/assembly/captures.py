@@ -28,7 +28,7 @@ from stretto.lead.captures import (
     stands_in,
 )
 from stretto.lead.chats import ChatFile, ChatStore, KeptCall, KeptTurn
-from stretto.lead.drafts import DRAFT
+from stretto.lead.drafts import DRAFT, is_draft
 from stretto.lead.tasks import BATCH, TASK_NAME
 from stretto.plan.model import PlannedDelegation
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
@@ -215,7 +215,7 @@ async def _is_known(engine: Engine, run_id: str) -> bool:
 async def _read_ended(engine: Engine, run_id: str) -> "History":
     """Raises NotFound, and InvalidUsage for a run that is no example to follow yet."""
     history = await engine.history(run_id)
-    if history.state.plan.name == DRAFT:
+    if is_draft(history.state.plan):
         hint = f"run it first: stretto draft --resume {run_id}"
         raise InvalidUsage(f"run {run_id} drafted a recipe, and nothing of it has run", hint=hint)
     if not history.state.has_ended:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from stretto.assembly.project import Project
 from stretto.assembly.recipe_files import known_recipes
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.lead.drafts import DRAFT, DRAFTER, DraftOrder, check_words, doubts, draft_recipe
+from stretto.lead.drafts import DRAFTER, DraftOrder, check_words, doubts, draft_recipe, is_draft
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
 from stretto.recipe.model import Budget
@@ -109,17 +109,15 @@ def constrain(project: Project, request: RunRequest, prepared: PreparedRun) -> R
     return replace(request, recipe=draft_recipe(order))
 
 
-def check_is_draft(workflow: str, run_id: str) -> None:
+def check_is_draft(plan: "Plan", run_id: str) -> None:
     """Raises InvalidUsage for a run of something else."""
-    if workflow != DRAFT:
+    if not is_draft(plan):
         hint = "stretto draft gives the id of its draft"
-        raise InvalidUsage(f"run {run_id} is no draft, but {workflow}", hint=hint)
+        raise InvalidUsage(f"run {run_id} is no draft, but the workflow {plan.name}", hint=hint)
 
 
 async def read_draft(project: Project, report: "Report") -> DraftedRecipe:
-    """What the run of a draft gave. Raises InvalidUsage for a run of something else, StrettoError for one
-    without an answer."""
-    check_is_draft(report.workflow, report.run_id)
+    """What the run of a draft gave. Raises StrettoError for one without an answer."""
     step = report.steps[0]
     if not report.is_ok:
         why = step.error or step.reason or report.status

@@ -157,7 +157,7 @@ async def _drive_draft(
     if draft_id is not None:
         run = await find_run(stretto, draft_id, result.as_json)
         state = (await stretto.open(run).history()).state
-        check_is_draft(state.plan.name, run)
+        check_is_draft(state.plan, run)
         if state.has_ended:
             return state, False
         resumed = RunRequest(of=run, is_resumed=True, model=options.model)

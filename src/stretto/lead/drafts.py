@@ -110,6 +110,12 @@ def draft_recipe(order: DraftOrder) -> dict[str, Json]:
     }
 
 
+def is_draft(plan: Plan) -> bool:
+    """Whether it drafts a recipe. The name alone does not say so: anybody may call a recipe `draft`."""
+    models = {agent.model for agent in plan.agents.values()}
+    return plan.name == DRAFT and f"{FUNCTION_MODEL}{CHECKER}" in models
+
+
 def _list_agents(agents: Mapping[AgentId, Agent]) -> str:
     lines = []
     for id, agent in agents.items():
