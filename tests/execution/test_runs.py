@@ -120,6 +120,38 @@ def test_a_cancel_that_a_stopped_driver_cannot_follow_counts_when_the_run_is_res
     assert stage.do(stage.store.pending()) == []
 
 
+def test_a_cancel_that_a_leaving_driver_did_not_read_ends_the_run_without_a_resume() -> None:
+    stage = Stage(GATED)
+    assert stage.start().status is RunStatus.WAITING
+
+    async def story() -> None:
+        # As a driver holds it that has looked into its mailbox for the last time.
+        fence = await stage.store.lease(RUN, "a process elsewhere", 3600)
+        cancel = asyncio.ensure_future(stage.runs().cancel(RUN, "enough"))
+        while RUN not in await stage.runs().addressed():
+            await asyncio.sleep(0.01)
+        await stage.store.release(RUN, fence=fence)
+        await cancel
+
+    stage.do(story())
+    assert stage.do(stage.store.runs())[0].status == "cancelled"
+    assert stage.do(stage.store.pending()) == []
+
+
+def test_a_cancel_does_not_wait_for_a_driver_that_hangs() -> None:
+    stage = Stage(GATED)
+    stage.start()
+
+    async def story() -> float:
+        await stage.store.lease(RUN, "a process elsewhere", 3600)
+        asked = stage.clock.now()
+        await stage.runs().cancel(RUN, "enough")
+        return stage.clock.now() - asked
+
+    assert stage.do(story()) < 2
+    assert stage.do(stage.runs().addressed()) == {RUN}
+
+
 def test_a_message_about_a_run_that_goes_on_waiting_is_read_once() -> None:
     stage = Stage(flat("{id: g, subagent: writer, gate: human, prompt: x}"))
     stage.start()

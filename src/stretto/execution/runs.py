@@ -67,6 +67,7 @@ from stretto.vocabulary.names import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 
 _LOOK_SECONDS = 0.05
+_LEAVING_SECONDS = 4 * POLL_SECONDS  # a driver that stays has read its mailbox by then
 
 
 def new_run_id() -> RunId:
@@ -317,7 +318,10 @@ class Runs:
             lease = await self._lease(run_id)
         except Leased:
             await self._send(run_id, CancelRequested(self._clock.now(), reason))
-            return
+            left = await self._lease_if_left(run_id)
+            if left is None:
+                return
+            lease = left
         try:
             driver = await self._undriven(lease)
         except BaseException:
@@ -327,6 +331,18 @@ class Runs:
             await lease.release()
         else:
             await self._go_on(lease, driver, CancelRequested(driver.now(), reason))
+
+    async def _lease_if_left(self, run_id: RunId) -> Lease | None:
+        """The lease of a run that its driver let go without a look at what was sent last. None: it
+        has read that, or is busy and will."""
+        give_up_at = self._clock.now() + _LEAVING_SECONDS
+        while run_id not in self._drivers and self._clock.now() < give_up_at:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if run_id not in await self.addressed():
+                return None
+            with suppress(Leased):
+                return await self._lease(run_id)
+        return None
 
     async def decide(
         self,
