@@ -50,6 +50,19 @@ def test_a_goal_is_driven_by_one_at_a_time(opened: Callable[..., GoalStore], tim
     assert two.get("g").worked == 1.5
 
 
+def test_a_goal_that_is_not_there_is_told_whatever_is_asked_of_it(
+    opened: Callable[..., GoalStore],
+) -> None:
+    store = opened()
+    store.add("goal-1", SPEC, 0.0)
+    for ask in (store.get, store.lease):
+        with pytest.raises(NotFound, match="there is no goal 'goal-2'") as told:
+            ask("goal-2")
+        assert told.value.hint == "did you mean 'goal-1'?"
+    with pytest.raises(GoalFenced):
+        store.renew("goal-2", 1, 0.0)
+
+
 def test_who_slept_through_the_end_of_its_lease_writes_no_more(
     opened: Callable[..., GoalStore], time: Time
 ) -> None:

@@ -149,8 +149,7 @@ class GoalStore:
         sql = f"SELECT spec, made_at, worked, clear_by, {_LEASE} FROM goals WHERE id = ?"
         rows = self._read(sql, (id,))
         if not rows:
-            hint = did_you_mean(id, self.ids()) or "stretto goal list shows them"
-            raise NotFound(f"there is no goal '{id}'", hint=hint)
+            raise self._unknown(id)
         spec, made_at, worked, clear_by, *lease = rows[0]
         written = self._read("SELECT event FROM goal_events WHERE goal = ? ORDER BY seq", (id,))
         try:
@@ -161,18 +160,24 @@ class GoalStore:
             raise StrettoError(said, hint="a newer Stretto may have written it") from error
         return StoredGoal(standing, self._holder(*lease) is not None, worked, clear_by)
 
+    def _unknown(self, id: str) -> NotFound:
+        hint = did_you_mean(id, self.ids()) or "stretto goal list shows them"
+        return NotFound(f"there is no goal '{id}'", hint=hint)
+
     def lease(self, id: str) -> int:
-        """The fence. Raises GoalLeased while another driver may be alive."""
+        """The fence. Raises GoalLeased while another driver may be alive, and NotFound."""
         with transaction(self._db, "the goals"):
             row = self._db.execute(f"SELECT {_LEASE} FROM goals WHERE id = ?", (id,)).fetchone()
             if row is not None and (holder := self._holder(*row)) is not None:
                 raise GoalLeased(id, holder)
-            ((fence,),) = self._db.execute(
+            rows = self._db.execute(
                 "UPDATE goals SET fence = fence + 1, owner = ?, boot = ?, leased_until = ?, "
                 "renewed_at = ? WHERE id = ? RETURNING fence",
                 (self._owner.name, self._owner.boot, *self._until(), id),
             ).fetchall()
-        return int(fence)
+        if not rows:
+            raise self._unknown(id)
+        return int(rows[0][0])
 
     def renew(self, id: str, fence: int, worked: float) -> str | None:
         """Out: who wants the goal cleared. Raises GoalFenced."""
