@@ -182,7 +182,6 @@ class GoalStanding:
     spent: str = ""
     seen: frozenset[str] = frozenset()  # fingerprints
     unmoved: int = 0  # iterations in a row after which the check said nothing new
-    granted: int = 0  # iterations that were done when the goal was last reopened
     ended_at: float | None = None
 
     @property
@@ -338,7 +337,6 @@ def _reopen(goal: GoalStanding, event: GoalReopened) -> GoalStanding:
         unmoved=0,
         seen=frozenset(),
         is_checked=False,  # the world may have changed since
-        granted=len(goal.iterations),
     )
 
 
