@@ -528,6 +528,24 @@ def test_ctrl_c_at_a_question_of_a_command_ends_no_chat(folder: Path) -> None:
     assert "it is kept: stretto draft --resume" in screen
 
 
+def test_ctrl_c_while_a_draft_is_at_work_stops_the_draft_and_not_the_chat(folder: Path) -> None:
+    script = "default: Still here.\nreplies: {draft: {reply: Never., delay: 600s}}\n"
+    write(folder, "script.yaml", script)
+    code, screen, _ = talk(
+        folder,
+        ["chat", *MODEL],
+        [
+            ("> ", "/draft say hello\r"),
+            ("draft running", CTRL_C),
+            ("the chat goes on", "Hello?\r"),
+            ("Still here.", "/exit\r"),
+        ],
+        {"TERM": "dumb"},
+    )
+    assert code == 0, screen
+    assert "stopped; to go on: stretto draft --resume" in screen
+
+
 def test_a_closed_stdout_loses_no_turn(folder: Path) -> None:
     words = [sys.executable, "-m", "stretto", "chat", "-p", "Hi", *MODEL]
     reader, writer = os.pipe()

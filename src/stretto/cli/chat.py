@@ -19,6 +19,7 @@ from stretto.cli.foreground import (
     INTERRUPTED,
     WAITING,
     OpenStretto,
+    is_terminated,
     open_progress,
     stop_signals,
 )
@@ -345,6 +346,9 @@ class _Session:
         form = ["--json"] if self._as_json else []
         words = [*_LISTS[command.name], *form, *self._words(command)]
         code = commands.main(words, prog_name="stretto", standalone_mode=False)
+        if code == INTERRUPTED and self._is_talk and not is_terminated():
+            say("the chat goes on", err=True)
+            return FAILED
         return code if isinstance(code, int) else 0
 
     def _words(self, command: SlashCommand) -> list[str]:

@@ -141,18 +141,27 @@ class Signals:
     has_come: bool = False
 
 
+_heard: set[int] = set()  # signals by which work of this process was stopped
+
+
+def is_terminated() -> bool:
+    """Whether SIGTERM or SIGHUP has stopped work of this process: it is to begin no other."""
+    return bool(_heard & {signal.SIGTERM, signal.SIGHUP})
+
+
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
     """Call `stop` at Ctrl-C, SIGTERM and SIGHUP; a second Ctrl-C ends the process."""
     loop, signals, numbers = asyncio.get_running_loop(), Signals(), stop_signals()
 
-    def hear() -> None:
+    def hear(number: int) -> None:
         signals.has_come = True
+        _heard.add(number)
         loop.remove_signal_handler(signal.SIGINT)
         stop()
 
     for number in numbers:
-        loop.add_signal_handler(number, hear)
+        loop.add_signal_handler(number, hear, number)
     try:
         yield signals
     finally:
