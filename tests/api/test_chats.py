@@ -274,6 +274,21 @@ def test_a_rejection_is_told_to_the_lead_agent_with_its_reason(
     run(work)
 
 
+def test_a_second_word_about_a_call_is_told_what_stands(open_stretto: Open, shout: Path) -> None:
+    async def work() -> None:
+        async with open_stretto(RUN_SHOUT) as w:
+            chat = w.chat(permission="ask")
+            key = (await chat.send("Shout")).awaits[0].key
+            await chat.reject(key, "too loud", by="Ann")
+            for say in (w.chat(chat.id).approve, chat.reject):
+                with pytest.raises(stretto.AlreadyDecided, match="has been rejected by Ann"):
+                    await say(key, by="Bob")
+            assert (await chat.go_on()).ok
+            assert len(await w.runs()) == 1
+
+    run(work)
+
+
 def test_an_approval_counts_for_the_recipe_that_was_shown_and_for_no_other(
     open_stretto: Open, shout: Path
 ) -> None:

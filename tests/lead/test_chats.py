@@ -78,3 +78,16 @@ def test_of_two_processes_one_has_the_turn(file: ChatFile) -> None:
         file.use_now(lambda store: store.add_chat(CHAT))
     assert file.use_now(lambda store: store.turns("chat")) == [TURN]
     assert file.use_now(lambda store: store.chats()) == [CHAT]
+
+
+def test_of_two_people_who_decide_at_once_the_first_counts(file: ChatFile) -> None:
+    file.use_now(lambda store: store.ask(ASKED))
+    first = replace(ASKED, verdict="rejected", by="Ann")
+    second = replace(ASKED, verdict="approved", by="Bob")
+    assert [
+        file.use_now(lambda store, each=each: store.decide(each)) for each in (first, second)
+    ] == [True, False]
+    found = file.use_now(lambda store: store.decision(ASKED.key, ASKED.digest))
+    assert found is not None
+    assert (found.verdict, found.by) == ("rejected", "Ann")
+    assert file.use_now(lambda store: store.questions(ASKED.turn)) == []

@@ -34,7 +34,7 @@ from stretto.lead.turn import (
     turn_recipe,
 )
 from stretto.ports.model import ChatMessage, ModelReply
-from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.problems.errors import AlreadyDecided, InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Budget
 from stretto.report.gate import gate_as_text, gate_of
 from stretto.report.report import report_of
@@ -419,12 +419,15 @@ class Chat:
 
         def decide(store: ChatStore) -> None:
             asked = store.questions(turn.run_id)
-            found = next((each for each in asked if each.token == key), None)
+            found = next((e for e in store.all_questions(turn.run_id) if e.token == key), None)
             if found is None:
                 hint = f"it asks for {listed([each.token for each in asked])}" if asked else ""
                 said = f"turn {turn.number} of chat {self.id} does not ask for '{key}'"
                 raise InvalidUsage(said, hint=hint or "it asks for nothing")
-            store.decide(replace(found, verdict=verdict, by=who, reason=reason))
+            if not store.decide(replace(found, verdict=verdict, by=who, reason=reason)):
+                stands = next(e for e in store.all_questions(turn.run_id) if e.key == found.key)
+                said = f"'{key}' has been {stands.verdict} by {stands.by or 'somebody'}"
+                raise AlreadyDecided(said, hint="that counts; say what you want in the chat")
 
         await self._file.use(decide)
 

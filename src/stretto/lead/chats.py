@@ -276,13 +276,15 @@ class ChatStore:
             "INSERT OR REPLACE INTO questions (key, turn, digest, shown) VALUES (?, ?, ?, ?)", row
         )
 
-    def decide(self, question: CallQuestion) -> None:
+    def decide(self, question: CallQuestion) -> bool:
+        """False: somebody else was quicker, and what they said stands."""
         row = (
             question.verdict, question.by, question.reason, self._mac(question),
             question.key, question.digest,
         )  # fmt: skip
         names = "verdict = ?, by = ?, reason = ?, seal = ?"
-        self._change(f"UPDATE questions SET {names} WHERE key = ? AND digest = ?", row)
+        undecided = "key = ? AND digest = ? AND verdict = ''"
+        return self._change(f"UPDATE questions SET {names} WHERE {undecided}", row) > 0
 
     def decision(self, key: str, digest: str) -> CallQuestion | None:
         """What a person decided about exactly this call with exactly this content."""
@@ -296,7 +298,10 @@ class ChatStore:
 
     def questions(self, turn: str) -> list[CallQuestion]:
         """The questions that nobody has decided."""
-        found = "SELECT * FROM questions WHERE turn = ? AND verdict = '' ORDER BY rowid"
+        return [each for each in self.all_questions(turn) if not each.verdict]
+
+    def all_questions(self, turn: str) -> list[CallQuestion]:
+        found = "SELECT * FROM questions WHERE turn = ? ORDER BY rowid"
         return [CallQuestion(*row) for row in self._db.execute(found, (turn,))]
 
     def _mac(self, question: CallQuestion) -> str:
@@ -304,9 +309,10 @@ class ChatStore:
         text = json.dumps([*covered, question.reason])
         return hmac.new(self._secret(), text.encode(), sha256).hexdigest()
 
-    def _change(self, statement: str, row: tuple[object, ...]) -> None:
+    def _change(self, statement: str, row: tuple[object, ...]) -> int:
+        """How many rows it changed."""
         with transaction(self._db, "the chat"):
-            self._db.execute(statement, row)
+            return self._db.execute(statement, row).rowcount
 
 
 class ChatFile:

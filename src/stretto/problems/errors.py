@@ -122,7 +122,7 @@ class StepInUse(StrettoError):
 
 
 class AlreadyDecided(InvalidUsage):
-    """A decision about a step came after another one, which stands."""
+    """A decision about a step or a call came after another one, which stands."""
 
     kind = "already_decided"
 
