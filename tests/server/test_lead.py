@@ -22,7 +22,9 @@ def test_who_began_a_chat_may_speak_and_decide_in_it_and_others_may_only_read(
     mine, other = server.client_of("carla", "author"), server.client_of("conny", "author")
     begun = mine.post("/api/chats", json={"text": "Hi.", "permission": "ask"}).json()
     place = f"/api/chats/{begun['chat']}"
-    asked = (
+    asked: tuple[tuple[str, dict[str, str]], ...] = (
+        ("/resume", {}),
+        ("/cancel", {}),
         ("", {"text": "Go on.", "permission": "auto"}),
         ("/approve", {"key": "x"}),
         ("/reject", {"key": "x"}),
@@ -54,6 +56,38 @@ def test_a_chat_that_nobody_began_over_http_is_an_admins_alone(server: Served) -
     )
     assert found == kept
     assert server.client().post("/api/chats/at-a-terminal", json=body).status_code == 200
+
+
+DELEGATING = """\
+default: Looked.
+replies:
+  turn-1: {calls: [{tool: run_workflow, arguments: {name: gated}}], reply: It is done.}
+"""
+
+
+def test_a_turn_goes_on_once_a_step_of_its_run_was_decided_about(server: Served) -> None:
+    (server.folder / "delegating.yaml").write_text(DELEGATING)
+    client = server.client_of("dora", "author")
+    body = {"text": "Go", "permission": "auto", "model": "scripted:delegating.yaml"}
+    begun = client.post("/api/chats", json=body).json()
+    (awaited,) = begun["turn"]["awaits"]
+    run, place = awaited["run_id"], f"/api/chats/{begun['chat']}"
+    assert client.post(f"/api/runs/{run}/steps/act/approve").status_code == 200
+    assert client.post(place, json={"text": "And?"}).status_code == 422
+    turn = client.post(f"{place}/resume").json()["turn"]
+    assert (turn["status"], turn["text"], turn["run_ids"]) == ("complete", "It is done.", [run])
+
+
+def test_a_turn_that_waits_can_be_ended_with_what_it_has_started(server: Served) -> None:
+    (server.folder / "delegating.yaml").write_text(DELEGATING)
+    client = server.client_of("dirk", "author")
+    body = {"text": "Go", "permission": "auto", "model": "scripted:delegating.yaml"}
+    begun = client.post("/api/chats", json=body).json()
+    place = f"/api/chats/{begun['chat']}"
+    assert client.post(f"{place}/cancel").json()["turn"]["status"] == "cancelled"
+    (run,) = begun["turn"]["run_ids"]
+    assert client.get(f"/api/runs/{run}").json()["status"] == "cancelled"
+    assert client.post(f"{place}/cancel").json()["error"]["kind"] == "usage"
 
 
 def test_a_goal_is_set_reached_and_listed(server: Served) -> None:

@@ -181,3 +181,21 @@ async def reject_call(
     await found.reject(body.key, body.reason, by=asker.name)
     turn = await found.go_on()
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+
+
+@router.post("/api/chats/{chat}/resume", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def resume_chat(chat: str, service: TheService, asker: Asker) -> JsonAnswer:
+    """Go on with the last turn, once a step that its run waited for was decided about, or after an
+    interruption."""
+    service.check_serving()
+    found = service.own_chat(asker, ChatOptions(chat))
+    turn = await found.go_on()
+    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+
+
+@router.post("/api/chats/{chat}/cancel", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def cancel_turn(chat: str, service: TheService, asker: Asker) -> JsonAnswer:
+    """End the turn that has not ended, and what it has started."""
+    found = service.own_chat(asker, ChatOptions(chat))
+    turn = await found.cancel(f"{asker.name} ended it")
+    return JsonAnswer({"ok": True, "chat": found.id, "turn": turn.json()})
