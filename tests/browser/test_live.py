@@ -186,3 +186,29 @@ def test_a_turn_whose_run_comes_late_is_read_while_it_is_written(
         with page.expect_response(lambda r: "/steps/turn-1" in r.url and r.ok):
             pass
         expect(page.locator(".turn .prose")).to_contain_text("word word", timeout=60_000)
+
+
+DELEGATING = """
+default: {reply: An answer., tokens: 5}
+replies:
+  turn-1:
+    calls: [{tool: run_workflow, arguments: {name: gated, inputs: {topic: tea}}}]
+    reply: It is done.
+"""
+
+
+def test_a_turn_goes_on_in_its_chat_once_its_run_was_decided_about(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with opened_site(browser, tmp_path, DELEGATING) as site:
+        client = site.served.client()
+        begun = client.post("/api/chats", json={"text": "Go", "permission": "auto"}).json()
+        page = site.page(f"/chat/{begun['chat']}")
+        expect(page.get_by_role("link", name="Decide at its run")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("button", name="End this turn")).to_be_visible()
+        (awaited,) = begun["turn"]["awaits"]
+        step = f"/api/runs/{awaited['run_id']}/steps/{awaited['step']}"
+        assert client.post(f"{step}/approve", json={}).status_code == 200
+        page.get_by_role("button", name="Go on").click(timeout=60_000)
+        expect(page.locator(".turn .prose")).to_contain_text("It is done.", timeout=60_000)
+        expect(page.get_by_role("button", name="End this turn")).to_have_count(0)

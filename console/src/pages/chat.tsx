@@ -95,7 +95,7 @@ function Talk({ id }: { id: string }): JSX.Element {
     <div class="talk">
       <p class="crumbs"><a href="/chat">Chat</a> / <span class="mono" title={id}>{shortId(id)}</span></p>
       <Title page={title}>{title}</Title>
-      <Loaded from={chat}>{({ turns }) => <>{turns.map((turn) => <TurnCard key={turn.id} path={path} turn={turn} reload={chat.reload} />)}</>}</Loaded>
+      <Loaded from={chat}>{({ turns }) => <>{turns.map((turn) => <TurnCard key={turn.id} path={path} turn={turn} isDriven={isOfGoal(id)} reload={chat.reload} />)}</>}</Loaded>
       <Say path={path} sending={() => undefined} done={() => void chat.reload()} />
       <div ref={end} />
     </div>
@@ -141,9 +141,11 @@ function Say({ path, isFirst, sending, done }: { path: string; isFirst?: boolean
   )
 }
 
-function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: () => Promise<void> }): JSX.Element {
+// A turn of a goal is gone on with, and ended, with its goal: `isDriven`.
+function TurnCard({ path, turn, isDriven, reload }: { path: string; turn: Turn; isDriven: boolean; reload: () => Promise<void> }): JSX.Element {
   const action = useAction()
-  const decide = (verb: string, key: string): void => void action.run(async () => { await post(`${path}/${verb}`, { key }); await reload() })
+  const ask = (verb: string, body: object): void => void action.run(async () => { await post(`${path}/${verb}`, body); await reload() })
+  const decide = (verb: string, key: string): void => ask(verb, { key })
   return (
     <section class="turn" aria-label={`Turn ${turn.number}`}>
       <div class="you"><p class="small quiet">You</p><p class="pre">{plain(turn.said)}</p></div>
@@ -155,6 +157,12 @@ function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: ()
         </div>
       ))}
       {turn.error ? <div class="card error"><p>{plain(turn.error)}</p></div> : null}
+      {turn.status === 'waiting' && !isDriven ? (
+        <p class="bar">
+          {turn.awaits.length ? null : <button class="main" disabled={action.isBusy} onClick={() => ask('resume', {})}>{action.isBusy ? 'The lead agent works …' : 'Go on'}</button>}
+          <button disabled={action.isBusy} onClick={() => ask('cancel', {})}>End this turn</button>
+        </p>
+      ) : null}
       {turn.warnings.length ? <div class="card warning small"><ul>{turn.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul></div> : null}
       {turn.text ? <Value value={turn.text} /> : turn.status === 'open' ? <Speaking run={turn.id} step={`turn-${turn.number}`} /> : <p><State status={turn.status} of="run" /></p>}
       <p class="small quiet">{tokens(turn.usage)}{turn.text && turn.status !== 'complete' ? <> · <State status={turn.status} /></> : null}</p>

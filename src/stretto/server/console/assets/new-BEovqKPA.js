@@ -1,4 +1,4 @@
-import{c as e,i as t,p as n,u as r}from"./difference-DKOcvn-7.js";import{C as i,D as a,E as o,O as s,S as c,T as l,b as u,c as d,d as f,f as p,i as m,m as h,n as g,p as _,v,w as y,x as b,y as x}from"./index-Ccb5S8yj.js";import S from"./editor-zvWkOza4.js";var C={flat:`name: NAME
+import{c as e,i as t,p as n,u as r}from"./difference-DKOcvn-7.js";import{C as i,D as a,E as o,O as s,S as c,T as l,b as u,c as d,d as f,f as p,i as m,m as h,n as g,p as _,v,w as y,x as b,y as x}from"./index-DJKnPKnp.js";import S from"./editor-BQC5HICS.js";var C={flat:`name: NAME
 description: What this workflow is for
 inputs:
   - name: topic
