@@ -80,6 +80,16 @@ def test_of_two_processes_one_has_the_turn(file: ChatFile) -> None:
     assert file.use_now(lambda store: store.chats()) == [CHAT]
 
 
+def test_a_decision_that_comes_while_the_same_is_asked_again_is_not_lost(file: ChatFile) -> None:
+    file.use_now(lambda store: store.ask(ASKED))
+    file.use_now(lambda store: store.decide(replace(ASKED, verdict="approved", by="Ann")))
+    file.use_now(lambda store: store.ask(ASKED))
+    assert file.use_now(lambda store: store.decision(ASKED.key, ASKED.digest)) is not None
+    file.use_now(lambda store: store.ask(replace(ASKED, digest="another")))
+    assert file.use_now(lambda store: store.decision(ASKED.key, "another")) is None
+    assert len(file.use_now(lambda store: store.questions(ASKED.turn))) == 1
+
+
 def test_of_two_people_who_decide_at_once_the_first_counts(file: ChatFile) -> None:
     file.use_now(lambda store: store.ask(ASKED))
     first = replace(ASKED, verdict="rejected", by="Ann")

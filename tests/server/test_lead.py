@@ -1,5 +1,7 @@
 """Goals and chats over HTTP."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from stretto.lead.chats import ChatFile, KeptChat
 from stretto.recipe.model import Budget
 from support.served import Served
@@ -76,6 +78,24 @@ def test_a_turn_goes_on_once_a_step_of_its_run_was_decided_about(server: Served)
     assert client.post(place, json={"text": "And?"}).status_code == 422
     turn = client.post(f"{place}/resume").json()["turn"]
     assert (turn["status"], turn["text"], turn["run_ids"]) == ("complete", "It is done.", [run])
+
+
+def test_who_goes_on_with_a_turn_while_somebody_decides_takes_nothing_from_them(
+    server: Served,
+) -> None:
+    (server.folder / "delegating.yaml").write_text(DELEGATING)
+    client = server.client_of("dana", "author")
+    body = {"text": "Go", "permission": "ask", "model": "scripted:delegating.yaml"}
+    begun = client.post("/api/chats", json=body).json()
+    place, key = f"/api/chats/{begun['chat']}", begun["turn"]["awaits"][0]["key"]
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(client.post, f"{place}/resume") for _ in range(2)]
+        decided = pool.submit(client.post, f"{place}/approve", json={"key": key})
+        assert [each.result().status_code for each in (*others, decided)] == [200] * 3
+    # It was allowed, so the turn is at the gate of the run that it has started.
+    (awaited,) = client.get(place).json()["turns"][0]["awaits"]
+    assert awaited["step"] == "act"
+    client.post(f"{place}/cancel")
 
 
 def test_a_turn_that_waits_can_be_ended_with_what_it_has_started(server: Served) -> None:

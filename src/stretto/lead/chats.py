@@ -270,11 +270,14 @@ class ChatStore:
         self._change("UPDATE calls SET usage = ?, agents = ? WHERE key = ?", row)
 
     def ask(self, question: CallQuestion) -> None:
-        """Replaces what was asked about this call before, and the decision about that."""
+        """Replaces what was asked about this call before, and the decision about that. A decision about
+        the same content stays: somebody may have given it at this moment."""
         row = (question.key, question.turn, question.digest, question.shown)
-        self._change(
-            "INSERT OR REPLACE INTO questions (key, turn, digest, shown) VALUES (?, ?, ?, ?)", row
-        )
+        names = "key, turn, digest, shown"
+        with transaction(self._db, "the chat"):
+            if self.decision(question.key, question.digest) is None:
+                sql = f"INSERT OR REPLACE INTO questions ({names}) VALUES (?, ?, ?, ?)"
+                self._db.execute(sql, row)
 
     def decide(self, question: CallQuestion) -> bool:
         """False: somebody else was quicker, and what they said stands."""

@@ -11,7 +11,7 @@ from fastapi import Query
 from pydantic import Field
 
 from stretto.assembly.arguments import check_inputs
-from stretto.assembly.chat import ChatOptions
+from stretto.assembly.chat import Chat, ChatOptions
 from stretto.assembly.goal_requests import GoalRequest, read_limits
 from stretto.goals.goal import DEFAULT_STALL, GoalLimits
 from stretto.server.answers import JsonAnswer
@@ -161,6 +161,13 @@ async def _say(service: Service, asker: Identity, body: ChatBody, chat: str | No
     return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
+async def _go_on(service: Service, chat: Chat) -> JsonAnswer:
+    # One at a time: whoever comes second finds the turn as the first one has left it.
+    async with service.lock(f"chat {chat.id}"):
+        turn = await chat.go_on()
+    return JsonAnswer({"ok": turn.ok, "chat": chat.id, "turn": turn.json()})
+
+
 @router.post("/api/chats/{chat}/approve", dependencies=[AUTHOR], response_model=ApiAnswer)
 async def approve_call(
     chat: str, body: ChatDecision, service: TheService, asker: Asker
@@ -168,8 +175,7 @@ async def approve_call(
     """Allow a call that a turn waits for, and go on with the turn."""
     found = service.own_chat(asker, ChatOptions(chat))
     await found.approve(body.key, body.reason, by=asker.name)
-    turn = await found.go_on()
-    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return await _go_on(service, found)
 
 
 @router.post("/api/chats/{chat}/reject", dependencies=[AUTHOR], response_model=ApiAnswer)
@@ -179,8 +185,7 @@ async def reject_call(
     """Forbid a call that a turn waits for, and go on with the turn."""
     found = service.own_chat(asker, ChatOptions(chat))
     await found.reject(body.key, body.reason, by=asker.name)
-    turn = await found.go_on()
-    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return await _go_on(service, found)
 
 
 @router.post("/api/chats/{chat}/resume", dependencies=[AUTHOR], response_model=ApiAnswer)
@@ -189,8 +194,7 @@ async def resume_chat(chat: str, service: TheService, asker: Asker) -> JsonAnswe
     interruption."""
     service.check_serving()
     found = service.own_chat(asker, ChatOptions(chat))
-    turn = await found.go_on()
-    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return await _go_on(service, found)
 
 
 @router.post("/api/chats/{chat}/cancel", dependencies=[AUTHOR], response_model=ApiAnswer)
