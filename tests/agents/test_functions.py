@@ -1,7 +1,10 @@
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -401,6 +404,50 @@ def test_the_identity_of_a_function_is_its_name_its_code_and_what_it_carries() -
     assert identity(Scorer(1)) != identity(Scorer(2))
     assert identity(Scorer(1)) == identity(Scorer(1))
     assert "test_functions._add " in identity(partial(_add, a=1))
+
+
+class Rater:
+    def __init__(self, weight: object) -> None:
+        self.weight = weight
+
+    def rate(self, prompt: str) -> str:
+        return f"{self.weight}"
+
+
+class Compact:
+    __slots__ = ("weight",)
+
+    def __init__(self, weight: object) -> None:
+        self.weight = weight
+
+    def __call__(self, prompt: str) -> str:
+        return f"{self.weight}"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 2), ([1], [1, 1]), ({"a": 1}, {"a": 2}), ({1, 2}, {1, 3}), (None, False), ("1", 1),
+        (Path("a"), Path("b")), (Decimal("1.5"), Decimal("1.6")), (date(2026, 1, 1), date(2026, 1, 2)),
+        (re.compile("a" * 300 + "b"), re.compile("a" * 300 + "c")), (re.compile("a"), re.compile("a", re.I)),
+        (Scorer(1), Scorer(2)), (len, sum), (lambda: 1, lambda: 2), (Path, Decimal),
+    ],
+)  # fmt: skip
+def test_a_function_that_carries_another_value_is_another(one: object, other: object) -> None:
+    def agents(value: object) -> list[Callable[..., object]]:
+        return [Rater(value).rate, Compact(value), partial(Rater.rate, Rater(value)), _captures(value)]  # fmt: skip
+
+    for left, right in zip(agents(one), agents(other), strict=True):
+        assert identity(left) != identity(right)
+    assert list(map(identity, agents(one))) == list(map(identity, agents(one)))
+
+
+def test_what_a_client_of_the_object_counts_makes_it_no_other() -> None:
+    client = Rater(0)
+    agent = Rater(client).rate
+    before = identity(agent)
+    client.weight = 1
+    assert identity(agent) == before
 
 
 def test_two_functions_of_one_line_are_two() -> None:

@@ -3,21 +3,33 @@ and tell whether it is still the same."""
 
 import asyncio
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import partial
 from hashlib import sha256
-from types import CodeType
+from pathlib import PurePath
+from types import CodeType, ModuleType
 from typing import Any, get_type_hints
+from uuid import UUID
 
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import shorten
 
 _LONGEST_ERROR = 4_000  # characters
 _DEEPEST = 50  # levels of values within values
+# What such a value holds is all in its repr.
+_PLAIN = (
+    *(str, bytes, bool, int, float, complex, type(None), range, Decimal, Fraction, Enum, UUID),
+    *(date, time, timedelta, PurePath),
+)
 
 
 def plain_function(function: Callable[..., object]) -> Any:
@@ -152,24 +164,41 @@ def _is_set(cell: Any) -> bool:
     return True
 
 
-def _text(value: object, around: tuple[int, ...] = ()) -> str:
-    """The same in every process: what a value holds, and of any other object its type, because its
-    repr may hold an address.
+def _text(value: object, around: tuple[int, ...] = (), *, is_field: bool = False) -> str:
+    """The same in every process, so never the repr of an unknown object, which may hold an address: of a
+    function its code, of another object its type and its fields, of an object in such a field its type.
 
     `around`: the values that hold this one, by id; one that holds itself ends there.
     """
-    if isinstance(value, str | int | float | bool | bytes | None):
+    if isinstance(value, _PLAIN):
         return repr(value)
     if id(value) in around or len(around) > _DEEPEST:
         return "…"
     within = (*around, id(value))
     if isinstance(value, tuple | list):
-        return f"[{','.join([_text(each, within) for each in value])}]"
+        return f"[{','.join([_text(each, within, is_field=is_field) for each in value])}]"
+    if isinstance(value, set | frozenset):
+        return f"{{{','.join(sorted(_text(each, within, is_field=is_field) for each in value))}}}"
     if isinstance(value, dict):
-        return f"{{{','.join([_text(each, within) for each in value.items()])}}}"
-    kind = value if isinstance(value, type) else type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if isinstance(value, type) or not is_dataclass(value):
-        return name
-    carried = [getattr(value, each.name, None) for each in fields(value)]
-    return f"{name}{_text(carried, within)}" if carried else name
+        items = [_text(each, within, is_field=is_field) for each in value.items()]
+        return f"{{{','.join(items)}}}"
+    if inspect.isroutine(value):
+        return "".join((_qualified(value), *_code(value)))
+    if isinstance(value, type | ModuleType):
+        return _qualified(value)
+    carried = _fields(value, is_field)
+    return f"{_qualified(type(value))}{_text(carried, within, is_field=True) if carried else ''}"
+
+
+def _qualified(value: Any) -> str:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
+    return f"{getattr(value, '__module__', '')}.{name}"
+
+
+def _fields(value: Any, is_field: bool) -> list[object]:
+    if is_dataclass(value):
+        return [getattr(value, each.name, None) for each in fields(value)]
+    if isinstance(value, re.Pattern):
+        return [value.pattern, value.flags]
+    # The fields of a client or a lock that an object keeps are nobody's settings, and they change.
+    return [] if is_field else [object.__getstate__(value)]
