@@ -95,14 +95,15 @@ def test_what_was_said_in_pieces_is_whole_and_the_answer_stands_once(
     assert page.count('class="entry-words"') == 1
 
 
-def test_who_follows_reads_the_pieces_as_one_text(
+def test_who_follows_reads_the_pieces_as_one_text_and_the_answer_once(
     tmp_path: Path, spoken: tuple[str, str, str]
 ) -> None:
     run_id, aside, answer = spoken
     said = stretto(tmp_path, "logs", run_id, "-f").out
     assert said.count("-- words") == 2
     assert f"-- words\n   {aside}\n-- tool" in said
-    assert f"-- words\n   {answer}\n-- answer" in said
+    assert f"-- words\n   {answer}\n-- answer\n   (the words above)\n" in said
+    assert said.count(aside) == said.count(answer) == 1
 
 
 def test_a_step_that_is_not_there_is_named_with_the_nearest(tmp_path: Path, run_id: str) -> None:

@@ -13,7 +13,7 @@ from stretto.cli.options import json_option
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import print_json, say, say_piece
 from stretto.events.codec import UnknownEvent
-from stretto.report.transcript import Log, LogEntry, WholeWords
+from stretto.report.transcript import LastWords, Log, LogEntry, WholeWords
 
 
 @click.command("logs")
@@ -63,6 +63,7 @@ class _Printer:
         self._as_json = as_json
         self._is_followed = is_followed
         self._last: tuple[object, ...] = ()
+        self._last_words = LastWords()
         self._is_speaking = False  # the last line is one of words, and is not ended
 
     def show(self, entry: LogEntry) -> None:
@@ -70,6 +71,8 @@ class _Printer:
         if self._as_json:
             print_json({**asdict(entry), "text": text})
             return
+        if self._is_followed and self._last_words.are_repeated_by(entry):
+            text = "(the words above)"
         if entry.kind == "words" and self._is_speaking and entry.place == self._last:
             say_piece(_indent(text))
             return

@@ -152,6 +152,25 @@ class WholeWords:
         yield from map(_join, self._pieces.values())
 
 
+class LastWords:
+    """What an attempt has said since its last call or answer: its answer is told again as an event."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[tuple[str, str, int], list[LogEntry]] = {}
+
+    def are_repeated_by(self, entry: LogEntry) -> bool:
+        """Whether this is an answer that was heard as words. To be asked of every entry, in order."""
+        if entry.kind == "words":
+            self._pieces.setdefault(entry.place, []).append(entry)
+            return False
+        pieces = self._pieces.pop(entry.place, None)
+        return (
+            entry.kind == "answer"
+            and pieces is not None
+            and _are_alike(_join(pieces).text, entry.text)
+        )
+
+
 def _are_alike(one: str, other: str) -> bool:
     return "".join(one.split()) == "".join(other.split())
 
