@@ -481,6 +481,14 @@ def test_at_a_terminal_a_person_talks_decides_and_leaves(folder: Path) -> None:
     assert "to go on: stretto chat --resume" in screen
 
 
+def test_the_answer_of_one_turn_is_rendered_at_a_terminal(folder: Path) -> None:
+    write(folder, "script.yaml", "default: 'It is **good** and `cheap`.'\n")
+    code, screen, _ = talk(folder, ["chat", "-p", "Is it?", *MODEL], [])
+    assert code == 0
+    assert "It is \x1b[1mgood\x1b[0m and" in screen
+    assert "**good**" not in screen
+
+
 def test_ctrl_c_ends_the_turn_and_not_the_chat(folder: Path) -> None:
     write(
         folder,

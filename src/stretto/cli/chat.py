@@ -189,7 +189,7 @@ class _Session:
         self._stretto = stretto
         self._is_talk = is_talk  # somebody is there to answer
         self._as_json = result.as_json
-        self._view = ChatView(result.as_json, result.is_quiet)
+        self._view = ChatView(result.as_json, result.is_quiet, is_talk)
         shown = ResultOptions(result.as_json, result.is_quiet, is_streamed=False)
         self._chat: Chat = stretto.open_chat(
             options,

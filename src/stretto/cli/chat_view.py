@@ -1,6 +1,6 @@
 """What a chat shows and asks. In: events of a turn, and how it came out. Out: words on the terminal.
 
-stdout   the answers, word by word on a terminal; or JSON
+stdout   the answers, word by word on a terminal where somebody talks; or JSON
 stderr   what the lead agent delegates, what went wrong, how to go on
 """
 
@@ -39,11 +39,12 @@ _LONGEST = 300
 class ChatView:
     """Hears the events of a turn, and prints it when it has ended."""
 
-    def __init__(self, as_json: bool, is_quiet: bool) -> None:
+    def __init__(self, as_json: bool, is_quiet: bool, is_talk: bool) -> None:
+        """`is_talk`: somebody reads along. Other answers are rendered, as those of all commands are."""
         self._as_json = as_json
         self._is_quiet = is_quiet or as_json
         is_dumb = os.environ.get("TERM") == "dumb"
-        self._is_streamed = sys.stdout.isatty() and not as_json and not is_dumb
+        self._is_streamed = is_talk and sys.stdout.isatty() and not is_dumb
         self._reply = ""  # what was shown of the reply that is being said
         self._told: set[str] = set()  # notices and warnings, each said once in a chat
         self.chat: Chat | None = None
