@@ -74,6 +74,22 @@ def test_a_pipe_that_hides_a_missing_program_verifies_nothing(tmp_path: Path, ki
     assert check(tmp_path, f"{kind}:nvm use 20; echo '3 passed in 0.1s'").is_met
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo 'BUILD FAILED in 3s' | cat", "exit code 0, but a part of it failed: BUILD FAILED"),
+        ("echo 'Checked 0 files in 3ms.'", "it had no file to work on, so nothing is verified: "),
+    ],
+)
+def test_a_failed_build_behind_a_pipe_and_a_linter_without_files_verify_nothing(
+    tmp_path: Path, command: str, why: str
+) -> None:
+    found = check(tmp_path, f"command:{command}")
+    assert not found.is_met
+    assert found.evidence.startswith(why)
+    assert check(tmp_path, f"command:{command}; echo '3 passed in 0.1s'").is_met
+
+
 @pytest.mark.skipif(not Path("/usr/bin/npm").exists(), reason="there is no npm here")
 def test_a_project_whose_test_program_finds_none_is_not_met(tmp_path: Path) -> None:
     script = {"test": "echo 'No tests found, exiting with code 0'"}

@@ -287,6 +287,11 @@ KINDS = (
         ("a program", "pytst -q | tail -3; echo done"), ("a file that may not be written", "touch no.txt; echo done"),
         ("a repository", "git status | cat; echo done"), ("a crash", "python3 -c 1/0 | cat; echo done"), ("a script", "./no.sh | cat; echo done"), ("a module", "python3 -m pytst 2>&1 | tail -1"),
     )),
+    *(_script(f"a pipe that hides what failed: {name}", _run(command), "{}", "a part of it failed") for name, command in (
+        ("a build", 'echo "error: could not compile \\`m\\`" | cat'), ("an option that is not there", "ls --zzz | cat; echo done"),
+        ("an archive of nothing", "tar -cf /dev/null no.txt | cat; echo done"), ("a text that never ends", "cat <<END\n\n  echo done"),
+    )),
+    _script("a linter without files", _run("echo Checked 0 files in 3ms.; echo done"), "{}", "no file to work on"),
     _script("a validator that hides what did not run", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'pytst -q | cat'}}}]\n", "default: x", "did not run"),
     _script("a validator that hides a failed test", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo 1 failed in 0.1s | cat'}}}]\n", "default: x", "a test failed"),
 )  # fmt: skip

@@ -44,6 +44,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import ProgramStart, find_program, with_safe_path
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
+from stretto.validation.program_output import why_gave_up, why_idle
 from stretto.validation.test_output import tells_of_tests, why_failed, why_not_run, why_untested
 from stretto.vocabulary.json_value import Json, read_json
 from stretto.vocabulary.names import COMMAND_AGENT, StepId
@@ -369,8 +370,16 @@ def _unproven(output: str) -> str:
         return f"exit code 0, but a test failed: {shorten(failed, 200)}"
     if why := why_untested(output):
         return f"no test ran, so nothing is verified: {shorten(why, 200)}"
-    lost = "" if tells_of_tests(output) else why_not_run(output)
-    return f"exit code 0, but a part of it did not run: {shorten(lost, 200)}" if lost else ""
+    if tells_of_tests(output):
+        return ""
+    if lost := why_not_run(output):
+        return f"exit code 0, but a part of it did not run: {shorten(lost, 200)}"
+    if why := why_gave_up(output):
+        return f"exit code 0, but a part of it failed: {shorten(why, 200)}"
+    idle = why_idle(output)
+    return (
+        f"it had no file to work on, so nothing is verified: {shorten(idle, 200)}" if idle else ""
+    )
 
 
 def _request(workspace: str, may_write: bool) -> AttemptRequest:

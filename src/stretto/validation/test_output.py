@@ -30,7 +30,9 @@ _NONE = re.compile(
     | 0\ (?:examples|runs|tests|assertions|scenarios|specs),\ 0\ .*
     | .{0,40}\bmissing\ script:\ .* | (?:error:\ )?no\ test\ (?:script|specified)\b .*  # npm
     | (?:error\ )?command\ "[^"\n]{1,100}"\ not\ found\.? .*            # yarn
-    | >\ task\ \S{1,200}\ no-source                                     # Gradle
+    | >\ task\ (?:\S{0,200}:)?\w{0,60}test\ (?:no-source|skipped) | (?:\[info\]\ )?tests\ are\ skipped\.  # Gradle, Maven
+    | 100%\ tests\ passed,\ 0\ tests\ failed\ out\ of\ 0\b .* | no\ test\ configuration\ file\ found! .*
+    | no\ projects\ found\ in\ ".* | found\ 0\ test\(s\)\.                             # pnpm, Django
     | make(?:\[\d+\])?:\ nothing\ to\ be\ done\ for\ .(?:tests?|check|verify).\.?
     | make(?:\[\d+\])?:\ .(?:tests?|check|verify).\ is\ up\ to\ date\.
     | (?:error:\ )?(?:0\ test\ files\ matching|no\ tests?\ (?:cases?\ matched|found))\b .*  # Bun, Catch2, Playwright
@@ -56,7 +58,7 @@ _SOME = re.compile(
             (?:passed|passing|pass|failed|failing|failures?|errors?|ok|xfailed|xpassed)\b
     | (?:\bran|\bexecuted|\brunning)\ [1-9][\d,]{0,9}\ tests?\b | \btests?\ run:\ [1-9]
     | (?<![\d.,])[1-9][\d,]{0,9}\ (?:examples?|runs|tests|assertions|scenarios|specs?)(?:\ run\b|,\ \d)
-    | %\ tests\ passed | [#ℹ]\ (?:tests|pass)\ [1-9]
+    | %\ tests\ passed(?!,\ 0\ tests\ failed\ out\ of\ 0\b) | [#ℹ]\ (?:tests|pass)\ [1-9]
     | ^ok\ \d+\b(?![^\n]*\#\ skip) | ^not\ ok\ \d+\b | ^[^\S\n]*+---\ (?:PASS|FAIL):
     | ^ok[^\S\n]+\S+[^\S\n]+(?:[\d.]+s|\(cached\))(?![^\n]*\[no\ tests)
     )""",
@@ -133,40 +135,40 @@ _TRACEBACK = re.compile(
 
 def why_untested(output: str) -> str:
     """Empty unless the output says that no test ran, and nothing in it says that one did."""
-    output = _ends_of(output)
+    output = ends_of(output)
     found = _ALL_SKIPPED.search(output) or _NONE.search(output)
     if found is None and not _GO_RAN.search(output):
         found = _GO_SKIPPED.search(output)
     elif _SOME.search(_ALL_SKIPPED.sub("", output)):
         found = None
-    return _line(found)
+    return line_of(found)
 
 
 def why_failed(output: str) -> str:
     """Empty unless a summary in the output tells of a test that failed, or make of a target."""
-    return _line(_FAILED.search(_ends_of(output)))
+    return line_of(_FAILED.search(ends_of(output)))
 
 
 def why_not_run(output: str) -> str:
     """Empty unless a shell says that a part of its script did not run, or a program says that it
     gave up."""
-    output = _ends_of(output)
+    output = ends_of(output)
     if found := _NOT_RUN.search(output):
-        return _line(found)
+        return line_of(found)
     crashed = _TRACEBACK.search(output, max(0, output.rfind("\nTraceback (most")))
     return " ".join(crashed["error"].split()) if crashed else ""
 
 
 def tells_of_tests(output: str) -> bool:
     """Whether something in the output says that a test ran."""
-    return _SOME.search(_ends_of(output)) is not None
+    return _SOME.search(ends_of(output)) is not None
 
 
-def _ends_of(output: str) -> str:
+def ends_of(output: str) -> str:
     if len(output) <= 2 * _MOST_CHARACTERS:
         return output
     return f"{output[:_MOST_CHARACTERS]}\n{output[-_MOST_CHARACTERS:]}"
 
 
-def _line(found: re.Match[str] | None) -> str:
+def line_of(found: re.Match[str] | None) -> str:
     return "" if found is None else " ".join(found[0].strip(" =-\t\r\n").split())

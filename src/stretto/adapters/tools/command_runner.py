@@ -39,6 +39,7 @@ from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import cut_middle, listed, shorten
 from stretto.text.visible import one_line
 from stretto.validation.blank import is_blank, says_nothing
+from stretto.validation.program_output import why_gave_up, why_idle
 from stretto.validation.test_output import why_failed, why_not_run, why_untested
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
@@ -247,6 +248,10 @@ def _doubts(printed: str) -> Iterator[str]:
         yield f"exit code 0, but no test ran: {shorten(untested, _MOST_WHY)}"
     if lost := why_not_run(printed):
         yield f"exit code 0, but a part of it did not run: {shorten(lost, _MOST_WHY)}"
+    elif not failed and (why := why_gave_up(printed)):
+        yield f"exit code 0, but a part of it failed: {shorten(why, _MOST_WHY)}"
+    if idle := why_idle(printed):
+        yield f"exit code 0, but it had no file to work on: {shorten(idle, _MOST_WHY)}"
 
 
 def _verdict(ran: Ran) -> AttemptResult:
