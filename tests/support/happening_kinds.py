@@ -274,6 +274,14 @@ KINDS = (
     )),
     *(_http(f"an answer of nothing that is seen: {said!r}", _one(), Said(said), "empty") for said in ("\u3164", "\x1b[0m", "<!-- -->", "I think so.</think>")),
     *(_http(f"an answer that says nothing: {said}", _one(), Said(said), "says nothing") for said in ("null", "---", "[]", "<answer></answer>")),
+    *(_http(f"a tool call as text, of another program: {said[:12]}", READER % "Read", Said(said), "as text") for said in (
+        '{"name": "read_file", "arguments": {"path": "x"}}', "<read_file>\n<path>ok/a.txt</path>\n</read_file>", "read_file(path='x')",
+    )),
+    *(_http(f"an answer that is only talk: {said[:12]}", READER % "Read", Said(said), says) for said, says in (
+        ("I'm sorry, but I can't assist with that.", "says that it cannot do this"), ("Let me read the file first.", "says only what it will do"),
+        ("Please share the file you want me to read.", "asks for what it should work on"), ("Here is the summary:", "announces what does not follow"),
+    )),
+    _http("a promise behind a tool call", READER % "Read", [_call("Read", file_path="ok/a.txt"), Said("Let me check the other file too.")], "says only what it will do"),
     # parts of a writer
     _http("an element that only talked", PARTS % "map: {over: '[1, 2]', agent: scribe, batch_size: 1}", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: item.1"),
     _http("a branch that only talked", PARTS % "parallel: [{agent: scribe, input: x, output_key: x}, {agent: scribe, input: y, output_key: y}]", [_call("Write", file_path="ok/n.txt", content="x"), DONE, DONE], "made no tool call, though it can write: y"),

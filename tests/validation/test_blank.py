@@ -20,11 +20,13 @@ BLANK = (
 NOTHING = (
     "null", "Undefined", "[object Object]", "NaN", "{}", "[]", '{"answer": "", "notes": []}', "[null]", "---", "…",
     "#", "**", "()", "\\boxed{}", '"\\n"', "<answer></answer>", "<result/>", "\ufffd",
+    "TODO", "[Insert summary here]", "<your answer here>", "Your answer here.", "```python\n# your code here\n```",
 )  # fmt: skip
 SAID = (
     "yes", "No.", "None", "0", "+", "👍", "中", "𝟙", "[1]", '{"a": 0}', "false", "<answer>x</answer>", "<think>a</think>yes",
     "a</think>yes", "assistant", "Answer: 4", "<p>x</p>", "<br>x", "\x1b[31mred\x1b[0m", "- a\n- b", "…and so on",
     "Use the tag like this: <think>reasoning</think>", "So: [THINK]x[/THINK]", "write `</think>`", "It ends with </think>", "\u202eabc", "<analysis>x</analysis>",
+    "Put your coat here and come in.", "You are here", "Insert the key here, then turn it.", "TODO: buy tea",
 )  # fmt: skip
 LONG = (
     "<think>" * 100_000, "<|a" * 100_000, "<!--" * 100_000, "\x1b[" * 100_000, "\x1b[0" * 100_000, "<" * 300_000,

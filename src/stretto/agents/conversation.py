@@ -50,6 +50,7 @@ from stretto.text.redaction import Redactor
 from stretto.text.short import counted, shorten
 from stretto.text.visible import one_line
 from stretto.validation.blank import says_nothing
+from stretto.validation.talk import what_instead
 from stretto.vocabulary.amounts import Usage
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.names import LEAD, tool_name
@@ -58,6 +59,7 @@ DEFAULT_TURNS = 25
 # A model that is silent for so long will not answer; slow models think for minutes.
 _SILENCE_SECONDS = 300.0
 _MOST_WORD = 60  # of a provider's reason
+_MOST_TALK = 120
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
 
 
@@ -384,6 +386,9 @@ class Conversation:
             yield f"{name} wrote a tool call as text, and it was not made"
         elif says_nothing(response.text):
             yield f"{name} answered only '{one_line(response.text, _MOST_WORD)}', which says nothing"
+        elif self.memory is None and (instead := what_instead(response.text, bool(self.tools))):
+            # In a chat, a person reads the answer and says more.
+            yield f"{name} {instead}: '{one_line(response.text, _MOST_TALK)}'"
 
     def _cut_off(
         self, calls: Sequence[RequestedCall], turns: int, since_asked: Sequence[ChatMessage]

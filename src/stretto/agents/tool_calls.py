@@ -52,6 +52,30 @@ _LABELLED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _CLOSED = re.compile(r"</([A-Za-z_][\w-]{0,100})>\s*\Z")
+# How other programs call the tools of a coding agent: models write what they were trained with.
+_OF_OTHERS = frozenset(
+    (
+        "apply_diff",
+        "apply_patch",
+        "create_file",
+        "edit_file",
+        "execute_command",
+        "list_dir",
+        "list_directory",
+        "list_files",
+        "read_file",
+        "replace_in_file",
+        "run_command",
+        "run_shell_command",
+        "run_terminal_cmd",
+        "search_files",
+        "str_replace_based_edit_tool",
+        "str_replace_editor",
+        "view_file",
+        "write_file",
+        "write_to_file",
+    )
+)
 _NAMED = ("name", "tool", "function", "tool_name", "recipient_name", "action")
 _GIVEN = frozenset(
     (
@@ -198,8 +222,9 @@ def looks_like_call(text: str, tools: Iterable[str]) -> bool:
     said = text.strip()
     if _BEGINS.match(said) or _ENDS.search(said[-_END:]):
         return True
-    names = frozenset(tool.casefold() for tool in tools)
-    return bool(names) and (
+    own = frozenset(tool.casefold() for tool in tools)
+    names = own | _OF_OTHERS
+    return bool(own) and (
         any(_is_call(value, names) for value in _json_in(said)) or _names_one(said, names)
     )
 

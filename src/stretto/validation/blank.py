@@ -41,9 +41,14 @@ _EMPTY_FENCE = re.compile(r"\A\s*(?:```|~~~)\w*\s*(?:(?:```|~~~)\s*)?\Z")
 _EMPTY_QUOTES = frozenset({'""', "''", "``", "“”", "„“", "«»"})
 # Letters and symbols by their category, which show nothing.
 _UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
-_NO_ANSWERS = frozenset({"null", "undefined", "nil", "nan", "[object object]"})
+_NO_ANSWERS = frozenset({"null", "undefined", "nil", "nan", "[object object]", "todo", "tbd"})
 _EMPTY_ELEMENT = re.compile(r"<([\w:-]{1,60})(?:\s[^<>]{0,500})?(?:/>|>\s*</\1>)")
 _EMPTY_BOX = re.compile(r"\\boxed\{\s*\}|\\[nrt]")
+# [Insert summary here], <your answer here>, # your code here: also alone in a fence
+_TO_FILL_IN = re.compile(
+    r"(?:(?:```|~~~)\w*\s*)?(?:#|//)?\s*[\[<({]?(?:(?:insert|enter|add|put|write)\s[^\n]{0,60}|your\s[\w ]{1,40})\shere[\])>}]?[.…]*\s*(?:```|~~~)?",
+    re.IGNORECASE,
+)
 _LONGEST_NOTHING = 1_000  # characters; a longer text is looked at no further
 
 
@@ -71,7 +76,7 @@ def says_nothing(text: str) -> bool:
     said = text.strip()
     if not said or len(said) > _LONGEST_NOTHING:
         return False
-    if said.casefold() in _NO_ANSWERS:
+    if said.casefold() in _NO_ANSWERS or _TO_FILL_IN.fullmatch(said):
         return True
     bare = _EMPTY_BOX.sub("", _EMPTY_ELEMENT.sub("", said))
     if not any(_is_word(letter) for letter in bare):

@@ -71,7 +71,7 @@ _IDLE = re.compile(
     | (?:✔\ )?0\ errors,\ 0\ warnings\ and\ 0\ suggestions\ in\ 0\ files\. | Done\ linting!\ .{0,100}\ in\ 0\ files\.
     | (?:[•└├│]\ *)?Ran\ \d+\ rules?\ on\ 0\ files\b .* | Total\ lines\ of\ code:\ 0 | CSpell:\ Files\ checked:\ 0\b .*
     | Passed:\ 0\ failure\(s\),\ 0\ warning\(s\)\ (?:in|on)\ 0\ files .* | Passed\ checks:\ 0,\ Failed\ checks:\ 0\b .*
-    | (?:level=error\ .{0,100})?.{0,100}\bno\ go\ files\ to\ analyze .* | error\ TS18003:\ .* | No\ data\ to\ (?:report|combine)\.?
+    | (?:level=error\ |Error:\ |Running\ error:\ ).{0,100}\bno\ go\ files\ to\ analyze .* | error\ TS18003:\ .* | No\ data\ to\ (?:report|combine)\.?
     | lint-staged\ could\ not\ find\ any\ staged\ files\b .* | skipping:\ no\ hosts\ matched
     | Terraform\ initialized\ in\ an\ empty\ directory!
     )[^\S\n]*+\r?$""",
