@@ -50,7 +50,15 @@ def failure(script: ServerScript, **how: Any) -> ModelFault:
         (Status(408, "slow"), "unavailable", "HTTP 408: slow"),
         (Cut(), "unavailable", "broke"),
         (Cut(cleanly=True), "unavailable", "in the middle"),
-        (Malformed(), "error", 'not JSON: {"choices": [{'),
+        (Malformed(), "unavailable", 'not JSON: {"choices": [{'),
+        (WrongType("application/json", '{"choices": []}'), "unavailable", "sent no choices"),
+        (
+            WrongType("text/event-stream", 'data: {"choices": []}\n\ndata: [DONE]\n\n'),
+            "unavailable",
+            "sent no choices",
+        ),
+        (WrongType("text/event-stream", "data: [DONE]\n\n"), "unavailable", "sent no choices"),
+        (WrongType("text/event-stream", ": ping\n\n: ping\n\n"), "unavailable", "in the middle"),
         (WrongType(), "error", "answered with text/html"),
         (ErrorInStream("upstream", 502), "unavailable", "upstream"),
     ],
@@ -141,6 +149,11 @@ BODIES: dict[str, tuple[int, dict[str, object], str, str]] = {
     "a key, in words": (400, {"message": "API key not valid. Please pass a valid API key."}, "permanent", SET_KEY),
     "xAI": (400, {"message": "Incorrect API key provided: x***y."}, "permanent", SET_KEY),
     "a model, as 400": (400, {"code": "model_not_found"}, "permanent", NAME),
+    "a model, in words": (400, {"message": "model 'm' not found, try pulling it first"}, "permanent", NAME),
+    "LiteLLM": (400, {"message": "Invalid model name passed in model=m. Call `/v1/models` to view available models"}, "permanent", NAME),
+    "Anthropic's credit": (400, {"message": "Your credit balance is too low to access the Anthropic API."}, "permanent", QUOTA),
+    "another parameter": (400, {"message": "The model does not support images: file not given"}, "refused", ""),
+    "something else that is not there": (400, {"message": "the model m says: tool x was not found"}, "refused", ""),
     "too long": (400, {"code": "context_length_exceeded"}, "refused", LONG),
     "too long, in words": (400, {"message": "This model's maximum context length is 8192 tokens."}, "refused", LONG),
     "too long for Anthropic": (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "refused", LONG),
@@ -197,9 +210,7 @@ def test_a_stream_without_done_is_whole_once_it_has_a_finish_reason() -> None:
     assert response.text == "all of it"
 
 
-@pytest.mark.parametrize(
-    "body", ["[]", '{"choices": []}', '{"choices": "none"}', "null", "[" * 5000]
-)
+@pytest.mark.parametrize("body", ["[]", "{}", '{"choices": "none"}', "null", "[" * 5000])
 def test_a_whole_answer_of_another_shape_is_an_error(body: str) -> None:
     assert failure(WrongType("application/json", body)).kind == "error"
 
@@ -209,7 +220,7 @@ def test_a_whole_answer_of_another_shape_is_an_error(body: str) -> None:
     [
         '{"choices": [{"delta": 7}]}',
         '{"choices": [{"delta": {"content": {"a": 1}, "tool_calls": [1, {"function": 2}]}}]}',
-        '{"choices": 1, "usage": {"prompt_tokens": "many", "completion_tokens": -4}, "id": []}',
+        '{"choices": [{}], "usage": {"prompt_tokens": "many", "completion_tokens": -4}, "id": []}',
     ],
 )
 def test_chunks_of_any_shape_break_nothing(chunk: str) -> None:

@@ -1,7 +1,7 @@
 """What went wrong with a chat completion: an HTTP status, an error among the chunks, the network.
 
 unavailable   it cannot answer now, and the same request may be answered soon: limits, outages,
-              no connection, or a connection that broke off
+              no connection, a connection that broke off, an answer that was garbled on its way
 permanent     no request to it will be answered until somebody does something: a key, a credit, the
               model's name, its address
 timeout       it did not answer in time
@@ -36,6 +36,12 @@ _MEANT = {
 }  # fmt: skip
 # Some say the same in words alone, with status 400.
 _KEY_WORDS = re.compile(r"\b(?:incorrect|invalid|expired) api key|api key (?:not valid|expired|is invalid)", re.I)  # fmt: skip
+_CREDIT_WORDS = re.compile(r"\bcredit balance is too low|\binsufficient (?:credits?|balance|funds)\b", re.I)  # fmt: skip
+_MODEL_WORDS = re.compile(
+    r"\bmodel ['\"`]?[\w./:@-]{1,100}['\"`]? (?:was )?(?:not found|does not exist)"
+    r"|\b(?:unknown|invalid|no such) model\b|\bmodel not found",
+    re.I,
+)
 _LENGTH_WORDS = re.compile(
     r"maximum context length|context (?:length|window|size).{0,40}exceed|exceed.{0,40}context"
     r"|(?:prompt|input|request) is too long|too many (?:input )?tokens",
@@ -98,8 +104,10 @@ def effective_status(status: int, message: str, codes: Iterable[str] = ()) -> in
     """The status that a provider means: many answer 400 or 429 to what has a status of its own."""
     if (meant := next((_MEANT[code] for code in codes if code in _MEANT), None)) is not None:
         return meant
-    if status == 400 and _KEY_WORDS.search(message):
-        return 401
+    if status == 400:
+        for meant, words in ((401, _KEY_WORDS), (402, _CREDIT_WORDS), (404, _MODEL_WORDS)):
+            if words.search(message):
+                return meant
     return 413 if status in _REJECTED_STATUSES and _LENGTH_WORDS.search(message) else status
 
 
@@ -117,8 +125,18 @@ def stream_failure(error: Json, endpoint: Endpoint) -> ModelFailed:
 
 
 def unexpected(what: str, text: bytes, endpoint: Endpoint) -> ModelFailed:
+    """Of something that does not speak this protocol, and will not the next time."""
+    return failure("error", _told_with(what, text, endpoint))
+
+
+def garbled(what: str, text: bytes, endpoint: Endpoint) -> ModelFailed:
+    """Of a server that speaks the protocol and stumbled over this answer."""
+    return failure("unavailable", _told_with(what, text, endpoint))
+
+
+def _told_with(what: str, text: bytes, endpoint: Endpoint) -> str:
     shown = excerpt(endpoint.redact(text[: 4 * _EXCERPT_LETTERS].decode("utf-8", "replace")))
-    return failure("error", f"{endpoint.origin} {what}" + (f": {shown}" if shown else ""))
+    return f"{endpoint.origin} {what}" + (f": {shown}" if shown else "")
 
 
 def cut_off(endpoint: Endpoint) -> ModelFailed:

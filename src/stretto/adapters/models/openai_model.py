@@ -89,6 +89,7 @@ class OpenAIModel:
             async for part in parts:
                 for text in lines.feed(part):
                     if text == _DONE:
+                        reply.check_heard()
                         hear(reply.end())
                         await _drain(parts)
                         return

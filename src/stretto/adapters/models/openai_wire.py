@@ -200,7 +200,8 @@ class EventLines:
             elif line.startswith(b"event:"):
                 self._is_error = line[6:].strip() == b"error"
             elif line:
-                if self._others is not None:
+                # A comment says nothing: servers send them so that a connection stays open.
+                if self._others is not None and not line.startswith(b":"):
                     self._others.append(line)
             else:
                 yield from self._event()
@@ -337,7 +338,7 @@ class PartialReply:
         """The visible text of one chunk."""
         chunk = read_object(text)
         if chunk is None:
-            raise faults.unexpected("sent a chunk that is not JSON", text, self.endpoint)
+            raise faults.garbled("sent a chunk that is not JSON", text, self.endpoint)
         return self._read(chunk, "delta")
 
     def add_whole(self, body: bytes) -> str:
@@ -348,9 +349,17 @@ class PartialReply:
                 raise faults.cut_off(self.endpoint)
             raise faults.unexpected("sent what is not JSON", body, self.endpoint)
         if not _objects_in(answer, "choices") and _error_in(answer) is None:
-            raise faults.unexpected("sent no choices", body, self.endpoint)
+            # An empty list is what a server sends whose model did not come to speak.
+            is_empty = "choices" in answer and not answer["choices"]
+            why = faults.garbled if is_empty else faults.unexpected
+            raise why("sent no choices", body, self.endpoint)
         self.has_ended = True
         return self._read(answer, "message") + self.end()
+
+    def check_heard(self) -> None:
+        """Raises ModelFailed where no chunk held a choice."""
+        if self._index is None:
+            raise faults.garbled("sent no choices", b"", self.endpoint)
 
     def end(self) -> str:
         rest = self._filter.end()
