@@ -71,5 +71,5 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: about half of the time is spent waiting for another process."""
-    return (os.cpu_count() or 1) + 1
+    """Three more than there are cores: most of the time is spent waiting for another process."""
+    return (os.cpu_count() or 1) + 3

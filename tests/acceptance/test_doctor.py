@@ -165,7 +165,7 @@ def _obedient(asked: Asked) -> ServerAnswer:
         return Said("", tool_calls=(ToolCall("Write", arguments),), delay_seconds=0.05)
     if "Read" in words:
         return Said("", tool_calls=(ToolCall("Read", {"file_path": "made.txt"}),))
-    return Said("ready", delay_seconds=0.05)
+    return Said("ready", delay_seconds=1)  # so that readers meet, however slowly they come
 
 
 def test_the_real_proof_asks_the_configured_model(tmp_path: Path) -> None:
