@@ -130,7 +130,6 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     )  # fmt: skip
     os.close(theirs)
     screen = _read(ours, until="[l]ater")
-    time.sleep(0.5)  # from the question to the waiting for its answer
     child.send_signal(number)
     screen += _read(ours)
     assert child.wait(30) == 130

@@ -1,9 +1,10 @@
 """What a person types or edits at a gate."""
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 
 from stretto.cli.gate import edit_text
@@ -16,8 +17,8 @@ def type_lines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     monkeypatch.delenv("EDITOR", raising=False)
 
     def take(*lines: str) -> None:
-        left = iter(lines)
-        monkeypatch.setattr(click, "prompt", lambda *words, **options: next(left))
+        typed = io.StringIO("".join(f"{line}\n" for line in lines))
+        monkeypatch.setattr(sys, "stdin", typed)
 
     return take
 

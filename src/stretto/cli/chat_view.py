@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stretto.cli.result import print_answer
+from stretto.cli.streams import woken_by_signals
 from stretto.cli.terminal import ask, print_json, say, say_piece
 from stretto.events.model import (
     Event,
@@ -199,7 +200,8 @@ def read_typed(earlier: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     lines: list[str] = []
     while True:
         try:
-            line = _read_line("… " if lines else _PROMPT)
+            with woken_by_signals():
+                line = _read_line("… " if lines else _PROMPT)
         except KeyboardInterrupt as error:
             if type(error) is not KeyboardInterrupt:
                 raise  # a Terminated: SIGTERM or SIGHUP ends the process

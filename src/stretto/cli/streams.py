@@ -10,14 +10,16 @@ import errno
 import io
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False  # mypy takes it for True; typing itself would be slow to import
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 _faults: dict[int, OSError] = {}
 _PLAIN = ("C", "POSIX")  # locales
+_WAKE_SECONDS = 0.1
 
 
 class Terminated(KeyboardInterrupt):
@@ -50,6 +52,41 @@ def end_on_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
+
+
+@contextmanager
+def woken_by_signals() -> "Iterator[None]":
+    """While a person is waited for: a signal that comes in the moment before the terminal is read, or
+    that another thread takes, does not interrupt the reading, so Ctrl-C would count only after the
+    next key. A thread hears of each signal, and interrupts the reading until it has ended."""
+    import signal
+    import threading
+
+    main = threading.main_thread()
+    if threading.current_thread() is not main:
+        yield
+        return
+    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ended, told = threading.Event(), os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(told[1], False)
+
+    def interrupt() -> None:
+        with open(told[0], "rb", buffering=0) as numbers:
+            while (number := numbers.read(1)) and number[0] not in stops:
+                pass
+            while number and not ended.wait(_WAKE_SECONDS):
+                signal.pthread_kill(main.ident or 0, signal.SIGURG)
+
+    handler = signal.signal(signal.SIGURG, lambda number, frame: None)
+    heard_by = signal.set_wakeup_fd(told[1], warn_on_full_buffer=False)
+    threading.Thread(target=interrupt, name="stretto signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.set_wakeup_fd(heard_by)
+        os.close(told[1])
+        signal.signal(signal.SIGURG, handler)
 
 
 def tell_if_loading(after_seconds: float) -> None:

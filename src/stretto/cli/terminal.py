@@ -72,8 +72,12 @@ def hide_secrets(text: str) -> str:
 
 
 def confirm(question: str, default: bool = False, err: bool = False) -> bool:
-    said = _question(question, " [Y/n]: ", err)
-    return click.confirm(said, default=default, err=err)
+    shown = _question(question, " [Y/n]: ", err) + (" [Y/n]: " if default else " [y/N]: ")
+    while True:
+        typed = _read_answer(shown, err).strip().lower()
+        if typed in ("", "y", "yes", "n", "no"):
+            return typed.startswith("y") if typed else default
+        say("answer y or n", err=err)
 
 
 _ROOM_FOR_ANSWER = 4  # columns
@@ -87,20 +91,16 @@ def _question(text: str, suffix: str = ": ", err: bool = True) -> str:
 
 def prompt(name: str, check: Callable[[str], str]) -> str:
     """Ask until `check` accepts the answer; it raises click.UsageError for one that it rejects."""
-
-    def check_answer(answer: str) -> str:
+    while True:
         try:
-            return check(answer)
+            answer = _read_answer(f"{visible_line(name)}: ")
+            if answer:
+                return check(answer)
         except click.UsageError as error:
-            raise click.UsageError(for_terminal(error.message, err=True)) from None
-
-    try:
-        answer = click.prompt(visible_line(name), value_proc=check_answer, err=True)
-    except click.Abort:
-        click.echo(err=True)  # the next message begins on a new line
-        raise
-    assert isinstance(answer, str)
-    return answer
+            say(f"Error: {error.message}", err=True)
+        except click.Abort:
+            click.echo(err=True)  # the next message begins on a new line
+            raise
 
 
 def ask(question: str, suffix: str = ": ") -> str:
@@ -110,9 +110,20 @@ def ask(question: str, suffix: str = ": ") -> str:
 
 def ask_line(question: str, suffix: str) -> str:
     """The answer with the blanks around it, such as the indentation of a line of YAML."""
-    shown = _question(question, suffix)
-    typed = click.prompt(shown, default="", show_default=False, prompt_suffix=suffix, err=True)
-    return str(typed)
+    return _read_answer(f"{_question(question, suffix)}{suffix}")
+
+
+def _read_answer(question: str, err: bool = True) -> str:
+    """Not by `input`, which drops a Ctrl-C that comes while it flushes the streams."""
+    try:
+        with streams.woken_by_signals():
+            click.echo(question, nl=False, err=err)
+            typed = sys.stdin.readline()
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    if not typed:
+        raise click.Abort
+    return typed.removesuffix("\n")
 
 
 def page(text: str) -> None:
