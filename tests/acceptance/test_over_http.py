@@ -11,7 +11,6 @@ from stretto.testing.openai_script import (
     Asked,
     Cut,
     Hang,
-    Malformed,
     Said,
     ServerAnswer,
     Status,
@@ -85,8 +84,8 @@ def test_the_printed_recipes_run_over_http(
 
 @pytest.mark.parametrize(
     "fault",
-    [Malformed("{"), Said(""), Hang()],
-    ids=["malformed", "empty", "hang"],
+    [Said(""), Hang()],
+    ids=["empty", "hang"],
 )
 def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: ServerAnswer) -> None:
     write(tmp_path, "one.yaml", ONE)

@@ -183,14 +183,14 @@ def _text(value: object, around: tuple[int, ...] = (), *, is_field: bool = False
         items = [_text(each, within, is_field=is_field) for each in value.items()]
         return f"{{{','.join(items)}}}"
     if inspect.isroutine(value):
-        return "".join((_qualified(value), *_code(value)))
+        return "".join((_name_of(value), *_code(value)))
     if isinstance(value, type | ModuleType):
-        return _qualified(value)
+        return _name_of(value)
     carried = _fields(value, is_field)
-    return f"{_qualified(type(value))}{_text(carried, within, is_field=True) if carried else ''}"
+    return f"{_name_of(type(value))}{_text(carried, within, is_field=True) if carried else ''}"
 
 
-def _qualified(value: Any) -> str:
+def _name_of(value: Any) -> str:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     return f"{getattr(value, '__module__', '')}.{name}"
 
