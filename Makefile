@@ -101,7 +101,7 @@ $(VENV)/.run: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Stretto and its test tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
-	@sh scripts/system_packages.sh graphviz bubblewrap zsh fish chromium
+	@sh scripts/system_packages.sh graphviz bubblewrap zsh fish 'chromium-headless-shell|chromium'
 	@$(INSTALL)
 	@$(WEIGHTS)
 	@$(CLIS)

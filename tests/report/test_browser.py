@@ -1,7 +1,6 @@
 """A real browser opens the page: nothing in it runs, nothing is asked for, links open what they name."""
 
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ from stretto.report.html import as_html
 from stretto.report.report import report_of
 from stretto.report.transcript import transcripts
 from stretto.testing.recipes import run_recipe
+from support.chromium import CHROMIUM
 from support.hostile_markdown import hostile
 from support.reported_runs import Fail, driven
 
-CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
