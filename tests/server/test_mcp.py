@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from stretto import Run
 from stretto.assembly.project import Project
 from stretto.assembly.surface import Surface
 from stretto.server.mcp_calls import ClientCall, McpCalls, McpOptions
@@ -170,6 +171,10 @@ def test_a_cancelled_request_cancels_its_run(folder: Path, mode: str) -> None:
     asyncio.run(main())
 
 
+async def _has_status(run: Run, status: str) -> bool:
+    return await run.status() == status
+
+
 async def _is_status(folder: Path, status: str) -> bool:
     said = await asyncio.to_thread(stretto, folder, "runs", "--json")
     return [each["status"] for each in said.json["runs"]] == [status]
@@ -203,7 +208,7 @@ def test_a_cancelled_decision_leaves_the_run_that_another_request_started(
             await until(stretto.open(run).is_driven)
             await calls.cancel(deciding)
             work.cancel()
-            assert await stretto.open(run).status() == "running"
+            await until(lambda: _has_status(stretto.open(run), "running"))
 
     asyncio.run(main())
 

@@ -115,12 +115,10 @@ def _feed(fd: int, given: bytes) -> None:
     """A pipe, as a shell gives: a command that reads nothing must not stop us."""
 
     def write() -> None:
-        with os.fdopen(fd, "wb") as pipe:
-            try:
-                pipe.write(given)
-                pipe.flush()
-            except BrokenPipeError:
-                pass
+        with suppress(BrokenPipeError), os.fdopen(fd, "wb", buffering=0) as pipe:
+            left = memoryview(given)
+            while left:
+                left = left[pipe.write(left) :]
 
     threading.Thread(target=write, daemon=True).start()
 
