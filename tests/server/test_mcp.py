@@ -205,10 +205,11 @@ def test_a_cancelled_decision_leaves_the_run_that_another_request_started(
             run = str((await calls.answer(ClientCall("decided", {})))["run_id"])
             deciding = ClientCall(decision, {"run_id": run, "step": "g"})
             work = asyncio.create_task(calls.answer(deciding))
+            await until(lambda: _has_status(stretto.open(run), "running"))
             await until(stretto.open(run).is_driven)
             await calls.cancel(deciding)
             work.cancel()
-            await until(lambda: _has_status(stretto.open(run), "running"))
+            assert await stretto.open(run).status() == "running"
 
     asyncio.run(main())
 
