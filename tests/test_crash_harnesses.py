@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from stretto.ports.model import ModelFault
 from support.benchmarks import FOLDER, load_benchmark
 
 
@@ -231,3 +232,17 @@ def test_the_harness_of_hostile_values_sees_one_that_is_executed(
     figures = harness.attack(tmp_path, ["; touch PWNED", "$(touch PWNED)"])
     assert figures.bad["executed"]
     assert figures.bad["changed"]
+
+
+def test_the_harness_of_faults_sees_one_that_is_taken_for_another() -> None:
+    harness = load_benchmark("provider_faults")
+    wanted = harness.anthropic("unavailable", 429, "rate_limit_error", "slow", wait=7)
+    assert not harness.what_is_wrong(wanted, ModelFault("unavailable", "it is slow", 7), 1)
+    for fault, asked in (
+        (None, 1),
+        (ModelFault("permanent", "it is slow", 7), 1),
+        (ModelFault("unavailable", "it is slow"), 1),
+        (ModelFault("unavailable", "it is busy", 7), 1),
+        (ModelFault("unavailable", "it is slow", 7), 2),
+    ):
+        assert harness.what_is_wrong(wanted, fault, asked)

@@ -42,6 +42,7 @@ def failure(script: ServerScript, **how: Any) -> ModelFault:
         (Status(503, "later"), "unavailable", "HTTP 503, the provider failed: later"),
         (Status(529, "busy"), "unavailable", "HTTP 529, the provider failed: busy"),
         (Status(401, "bad"), "permanent", "HTTP 401, the key was refused: bad"),
+        (Status(501, "so"), "permanent", "HTTP 501, the server cannot do this: so (check the base"),
         (Status(402, "pay"), "permanent", "HTTP 402, the account's quota is used up: pay"),
         (Status(404, "gone"), "permanent", "HTTP 404, no such model: gone"),
         (Status(307), "permanent", "redirects"),
@@ -139,6 +140,7 @@ def test_a_code_says_more_than_a_status() -> None:
 
 QUOTA = "add credit to the account"
 SET_KEY = "set a valid key"
+OTHER_KEY = "use a key that may use this model"
 NAME = "check the model's name"
 LONG = "shorten what the step is told"
 BODIES: dict[str, tuple[int, dict[str, object], str, str]] = {
@@ -152,11 +154,18 @@ BODIES: dict[str, tuple[int, dict[str, object], str, str]] = {
     "a model, in words": (400, {"message": "model 'm' not found, try pulling it first"}, "permanent", NAME),
     "LiteLLM": (400, {"message": "Invalid model name passed in model=m. Call `/v1/models` to view available models"}, "permanent", NAME),
     "Anthropic's credit": (400, {"message": "Your credit balance is too low to access the Anthropic API."}, "permanent", QUOTA),
+    "Anthropic's limit of spending": (400, {"message": "You have reached your specified API usage limits."}, "permanent", QUOTA),
+    "Google's billing": (400, {"message": "Please enable billing on your project in Google AI Studio."}, "permanent", QUOTA),
+    "a closed organization": (400, {"message": "This organization has been disabled."}, "permanent", OTHER_KEY),
+    "a place": (400, {"message": "User location is not supported for the API use."}, "permanent", OTHER_KEY),
+    "OpenAI's places": (403, {"code": "unsupported_country_region_territory"}, "permanent", OTHER_KEY),
     "another parameter": (400, {"message": "The model does not support images: file not given"}, "refused", ""),
     "something else that is not there": (400, {"message": "the model m says: tool x was not found"}, "refused", ""),
     "too long": (400, {"code": "context_length_exceeded"}, "refused", LONG),
     "too long, in words": (400, {"message": "This model's maximum context length is 8192 tokens."}, "refused", LONG),
     "too long for Anthropic": (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "refused", LONG),
+    "too long for Google": (400, {"message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, "refused", LONG),
+    "too much to write": (400, {"message": "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens"}, "refused", ""),
     "too long for llama.cpp": (400, {"type": "exceed_context_size_error"}, "refused", LONG),
     "a request that is too large": (413, {"message": "Request Entity Too Large"}, "refused", LONG),
     "too many requests": (429, {"type": "tokens", "code": "rate_limit_exceeded"}, "unavailable", ""),
@@ -171,7 +180,9 @@ def test_what_a_provider_says_decides_the_kind_and_what_to_do(
     fault = failure(Status(status, body=json.dumps({"error": {"message": "so", **error}})))
     assert fault.kind == kind
     assert todo in fault.message
-    assert todo or not any(each in fault.message for each in (QUOTA, SET_KEY, NAME, LONG))
+    assert todo or not any(
+        each in fault.message for each in (QUOTA, SET_KEY, OTHER_KEY, NAME, LONG)
+    )
 
 
 @pytest.mark.parametrize("written", ["9" * 400, "inf", "1e300"])

@@ -1,6 +1,7 @@
 """Any pydantic-ai model as one of ours: questions, replies, and what its exceptions mean."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -80,6 +81,14 @@ def test_calls_are_asked_for_and_their_results_told_in_one_message() -> None:
     ]
 
 
+class _Answered(Exception):
+    """As a provider's own package raises it."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status_code = status
+
+
 class _Named(FunctionModel):
     """As a provider's own model: its name, and a client that would retry by itself."""
 
@@ -128,6 +137,92 @@ def test_a_failure_of_the_model_is_a_fault() -> None:
         played.ask(UserMessage("Hi."))
     assert caught.value.fault.kind == "unavailable"
     assert "HTTP 429, too many requests: slow down" in caught.value.fault.message
+
+
+BAD_KEY = {
+    "type": "error",
+    "error": {"type": "authentication_error", "message": "invalid x-api-key"},
+}
+NO_MODEL = {"error": {"code": 404, "message": "models/m is not found", "status": "NOT_FOUND"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "message"),
+    [
+        (401, BAD_KEY, "permanent", "HTTP 401, the key was refused: invalid x-api-key (set a valid key, "),
+        (404, NO_MODEL, "permanent", "HTTP 404, no such model: models/m is not found (check the model's name "),
+        (529, {"error": {"message": "Overloaded"}}, "unavailable", "HTTP 529, the provider failed: Overloaded"),
+        (502, "<html>Bad gateway</html>", "unavailable", "HTTP 502, the provider failed: <html>"),
+        (400, '{"error": {"message": "This organization has been disabled."}}', "permanent", "HTTP 400, access was refused: This organization "),
+        (400, {"error": {"code": "insufficient_quota", "message": "pay"}}, "permanent", "HTTP 400, the account's quota is used up: pay (add credit"),
+        (400, None, "refused", "HTTP 400"),
+        (503, object(), "unavailable", "HTTP 503, the provider failed: <object"),
+    ],
+)  # fmt: skip
+def test_a_body_is_read_as_the_provider_wrote_it(
+    status: int, body: object, kind: str, message: str
+) -> None:
+    fault = fault_of(theirs.ModelHTTPError(status, "m", body))
+    assert fault is not None
+    assert fault.kind == kind
+    assert fault.message.startswith(message)
+
+
+def test_what_pydantic_ai_knows_of_a_status_counts_where_the_body_does_not_say_it() -> None:
+    out_of_quota = theirs.ModelHTTPError.for_category(
+        theirs.ModelQuotaExceededError, status_code=429, model_name="m", body="a limit a day"
+    )
+    fault = fault_of(out_of_quota)
+    assert fault is not None
+    assert fault.kind == "permanent"
+    assert fault.message.startswith("HTTP 429, the account's quota is used up: a limit a day (add ")
+
+
+def test_a_name_that_is_near_is_told() -> None:
+    misspelt = theirs.ModelHTTPError(404, "m", "no", suggested_model_id="claude-sonnet-5")
+    fault = fault_of(misspelt)
+    assert fault is not None
+    assert "no: did you mean 'claude-sonnet-5'? (check the model's name" in fault.message
+
+
+def _caused(error: Exception, cause: Exception, its_cause: Exception | None = None) -> Exception:
+    cause.__cause__ = its_cause
+    error.__cause__ = cause
+    return error
+
+
+NOT_JSON = json.JSONDecodeError("Expecting value", "{", 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (_caused(theirs.ModelAPIError("m", "not JSON"), NOT_JSON), "unavailable", "not JSON"),
+        (
+            _caused(theirs.ModelAPIError("m", "not JSON"), ValueError("odd"), NOT_JSON),
+            "unavailable",
+            "not JSON",
+        ),
+        (
+            theirs.UnexpectedModelBehavior("Streamed response ended without content or tool calls"),
+            "unavailable",
+            "ended without content",
+        ),
+        (
+            _caused(theirs.ModelAPIError("m", "301"), _Answered("moved", 301)),
+            "permanent",
+            "redirects, which is not followed: name the final address",
+        ),
+        (_caused(theirs.ModelAPIError("m", "odd"), _Answered("odd", 200)), "error", "odd"),
+    ],
+)
+def test_what_the_client_met_decides_where_no_status_does(
+    error: Exception, kind: str, says: str
+) -> None:
+    fault = fault_of(error)
+    assert fault is not None
+    assert fault.kind == kind
+    assert says in fault.message
 
 
 def test_a_bug_is_raised_as_it_is() -> None:

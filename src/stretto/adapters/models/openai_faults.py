@@ -36,28 +36,41 @@ _MEANT = {
 }  # fmt: skip
 # Some say the same in words alone, with status 400.
 _KEY_WORDS = re.compile(r"\b(?:incorrect|invalid|expired) api key|api key (?:not valid|expired|is invalid)", re.I)  # fmt: skip
-_CREDIT_WORDS = re.compile(r"\bcredit balance is too low|\binsufficient (?:credits?|balance|funds)\b", re.I)  # fmt: skip
+_CREDIT_WORDS = re.compile(
+    r"\bcredit balance is too low|\binsufficient (?:credits?|balance|funds)\b"
+    r"|\breached your (?:specified )?(?:API )?usage limits?\b|\benable billing\b",
+    re.I,
+)
+_ACCESS_WORDS = re.compile(
+    r"\borgani[sz]ation has been disabled\b|\b(?:location|country|region|territory) (?:is )?not supported\b",
+    re.I,
+)
 _MODEL_WORDS = re.compile(
     r"\bmodel ['\"`]?[\w./:@-]{1,100}['\"`]? (?:was )?(?:not found|does not exist)"
     r"|\b(?:unknown|invalid|no such) model\b|\bmodel not found",
     re.I,
 )
+_MEANT_BY_WORDS = (
+    (401, _KEY_WORDS), (402, _CREDIT_WORDS), (403, _ACCESS_WORDS), (404, _MODEL_WORDS),
+)  # fmt: skip
 _LENGTH_WORDS = re.compile(
     r"maximum context length|context (?:length|window|size).{0,40}exceed|exceed.{0,40}context"
-    r"|(?:prompt|input|request) is too long|too many (?:input )?tokens",
+    r"|(?:prompt|input|request) is too long|too many (?:input )?tokens"
+    r"|input token count.{0,40}exceed",
     re.I,
 )
 _LONGEST_WAIT_SECONDS = 1e9  # thirty years; more than that is no number that can be used
-_PERMANENT_STATUSES = frozenset({401, 402, 403, 404, 405, 410})
+_PERMANENT_STATUSES = frozenset({401, 402, 403, 404, 405, 410, 501})
 _TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _REJECTED_STATUSES = frozenset({400, 413, 422})
 _MEANINGS = {
     401: "the key was refused",
     402: "the account's quota is used up",
-    403: "the key was refused",
+    403: "access was refused",
     404: "no such model",
     413: "the prompt is too long for this model",
     429: "too many requests",
+    501: "the server cannot do this",
 }
 _WHAT_TO_DO = {
     401: "set a valid key, or name another model with --model",
@@ -65,6 +78,7 @@ _WHAT_TO_DO = {
     403: "use a key that may use this model, or name another model with --model",
     404: "check the model's name and the base URL, or name another model with --model",
     413: "shorten what the step is told, or name a model that takes more",
+    501: "check the base URL, or name another model with --model",
 }
 
 
@@ -76,27 +90,24 @@ def kind_of_status(status: int) -> FailureKind:
     return "refused" if status in _REJECTED_STATUSES else "error"
 
 
-def status_message(status: int, kind: FailureKind, body: str, hint: str = "") -> str:
-    meaning = _MEANINGS.get(status) or ("the provider failed" if status >= 500 else "")
-    said = f"HTTP {status}" + (f", {meaning}" if meaning else "")
-    todo = _WHAT_TO_DO.get(status) if kind == "permanent" or status == 413 else None
-    return ": ".join(filter(None, (said, body, hint))) + (f" ({todo})" if todo else "")
+def status_message(status: int, meant: int, said: str, hint: str = "") -> str:
+    """`meant`: the effective status, which says what it means and what to do about it."""
+    meaning = _MEANINGS.get(meant) or ("the provider failed" if meant >= 500 else "")
+    head = f"HTTP {status}" + (f", {meaning}" if meaning else "")
+    is_told = kind_of_status(meant) == "permanent" or meant == 413
+    todo = _WHAT_TO_DO.get(meant) if is_told else None
+    return ": ".join(filter(None, (head, said, hint))) + (f" ({todo})" if todo else "")
 
 
 def status_failure(
     status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint
 ) -> ModelFailed:
-    message, codes = _message(body)
-    said = excerpt(endpoint.redact(message))
+    message, codes = words_and_codes(body.decode("utf-8", "replace"))
     hint = ""
     if 300 <= status < 400:
         hint = f"{endpoint.origin} redirects, which is not followed: name the final address"
     meant = effective_status(status, message, codes)
-    if meant == status:
-        whole = status_message(status, kind_of_status(status), said, hint)
-    else:
-        meaning = f", {_MEANINGS[meant]}" if meant in _MEANINGS else ""
-        whole = f"HTTP {status}{meaning}: {said} ({_WHAT_TO_DO[meant]})"
+    whole = status_message(status, meant, excerpt(endpoint.redact(message)), hint)
     return failure(kind_of_status(meant), whole, retry_after_seconds(headers))
 
 
@@ -105,7 +116,7 @@ def effective_status(status: int, message: str, codes: Iterable[str] = ()) -> in
     if (meant := next((_MEANT[code] for code in codes if code in _MEANT), None)) is not None:
         return meant
     if status == 400:
-        for meant, words in ((401, _KEY_WORDS), (402, _CREDIT_WORDS), (404, _MODEL_WORDS)):
+        for meant, words in _MEANT_BY_WORDS:
             if words.search(message):
                 return meant
     return 413 if status in _REJECTED_STATUSES and _LENGTH_WORDS.search(message) else status
@@ -206,9 +217,9 @@ def _seconds_until(date: str) -> float | None:
         return None
 
 
-def _message(body: bytes) -> tuple[str, tuple[str, ...]]:
+def words_and_codes(body: str) -> tuple[str, tuple[str, ...]]:
     """What the body says, and its codes. `{"error": {"message", "code", "type"}}`, or any other text."""
-    text = body.decode("utf-8", "replace").strip()
+    text = body.strip()
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ Importing this module imports pydantic-ai, which takes a second.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,9 +32,11 @@ from pydantic_ai.tools import ToolDefinition
 from stretto.adapters.models.openai_faults import (
     LONGEST_FAULT,
     effective_status,
+    excerpt,
     is_unreachable_for_good,
     kind_of_status,
     status_message,
+    words_and_codes,
 )
 from stretto.events.model import FailureKind
 from stretto.ports.model import (
@@ -63,6 +66,13 @@ _PERMANENT = (
     theirs.ModelAuthenticationError,
     theirs.ModelNotFoundError,
 )
+_CATEGORIES: tuple[tuple[type[theirs.ModelAPIError], int], ...] = (
+    (theirs.ModelQuotaExceededError, 402),
+    (theirs.ModelAuthenticationError, 401),
+    (theirs.ModelNotFoundError, 404),
+    (theirs.ModelContextWindowExceededError, 413),
+)
+_NOTHING_CAME = "ended without content"
 # Their protocols end every answer with the reason for its end: without one, the rest did not come.
 _SAY_WHY = frozenset({
     "anthropic", "bedrock", "google", "google-cloud", "google-gla", "google-vertex", "groq", "mistral",
@@ -208,13 +218,32 @@ def fault_of(error: BaseException) -> ModelFault | None:
     """None: the exception is no model's, but a bug, or a cancellation."""
     if isinstance(error, theirs.FallbackExceptionGroup):
         return _fault_of_group(error.exceptions)
-    kind = _kind(error)
-    if kind is None:
+    if isinstance(error, theirs.ModelHTTPError):
+        kind, message = _of_status(error)
+    elif (other := _kind(error)) is not None:
+        kind, message = other, _message(error)
+    else:
         return None
-    message = _message(error, kind)
     if len(message) > LONGEST_FAULT:
         message = message[:LONGEST_FAULT] + "…"
     return ModelFault(kind, message, getattr(error, "retry_after", None))
+
+
+def _of_status(error: theirs.ModelHTTPError) -> tuple[FailureKind, str]:
+    body = error.body if isinstance(error.body, str) else json.dumps(error.body or "", default=str)
+    said, codes = words_and_codes(body)
+    meant = effective_status(error.status_code, said, codes)
+    if kind_of_status(meant) != "permanent":
+        # pydantic-ai knows some codes of providers that the table of ours does not.
+        meant = next((s for category, s in _CATEGORIES if isinstance(error, category)), meant)
+    kind = kind_of_status(meant)
+    if kind == "error" and isinstance(error, _UNAVAILABLE):
+        kind = "unavailable"
+    elif kind == "error" and isinstance(error, theirs.ModelRequestRejectedError):
+        kind = "refused"
+    near = error.suggested_model_id
+    hint = error.hint or (f"did you mean '{near}'?" if near else "")
+    return kind, status_message(error.status_code, meant, excerpt(said), hint)
 
 
 def _kind(error: BaseException) -> FailureKind | None:
@@ -230,13 +259,9 @@ def _kind(error: BaseException) -> FailureKind | None:
             return "refused"
         case _ if isinstance(error, _PERMANENT) or is_unreachable_for_good(error):
             return "permanent"
-        case theirs.ModelHTTPError():
-            is_rejected = isinstance(error, theirs.ModelRequestRejectedError)
-            kind = kind_of_status(effective_status(error.status_code, str(error.body or "")))
-            if kind == "error" and isinstance(error, _UNAVAILABLE):
-                return "unavailable"
-            return "refused" if kind == "error" and is_rejected else kind
-        case _ if isinstance(error, _UNAVAILABLE):
+        case theirs.ModelAPIError() if _redirects(error):
+            return "permanent"
+        case _ if isinstance(error, _UNAVAILABLE) or _is_garbled(error):
             return "unavailable"
         case theirs.AgentRunError() | theirs.UserError() | StrettoError():
             return "error"
@@ -246,17 +271,31 @@ def _kind(error: BaseException) -> FailureKind | None:
             return None
 
 
-def _message(error: BaseException, kind: FailureKind) -> str:
-    if isinstance(error, theirs.ModelHTTPError):
-        body = error.body if isinstance(error.body, str) else str(error.body or "")
-        is_quota = isinstance(error, theirs.ModelQuotaExceededError)
-        status = 402 if is_quota else effective_status(error.status_code, body)
-        return status_message(status, kind, body, error.hint or "")
+def _is_garbled(error: BaseException) -> bool:
+    """The provider stumbled over this one answer: half a chunk, or no chunk at all."""
+    if isinstance(error, theirs.UnexpectedModelBehavior):
+        return _NOTHING_CAME in error.message
+    cause = error.__cause__
+    return isinstance(error, theirs.ModelAPIError) and any(
+        isinstance(each, (json.JSONDecodeError, UnicodeDecodeError))
+        for each in (cause, cause and (cause.__cause__ or cause.__context__))
+    )
+
+
+def _redirects(error: BaseException) -> bool:
+    cause = error.__cause__
+    status = getattr(cause, "status_code", None) or getattr(cause, "code", None)
+    return isinstance(status, int) and 300 <= status < 400
+
+
+def _message(error: BaseException) -> str:
     if isinstance(error, StrettoError):
         return error.with_hint
     if isinstance(error, theirs.UnexpectedModelBehavior):
         return f"{error.message}: {error.body}" if error.body else error.message
     said = str(error) or type(error).__name__
+    if isinstance(error, theirs.ModelAPIError) and _redirects(error):
+        return f"{said} (the base URL redirects, which is not followed: name the final address)"
     if is_unreachable_for_good(error):
         said = f"{said} (check the address: the base URL, or the proxy)"
     return "no answer in time" if isinstance(error, TimeoutError) and not str(error) else said
