@@ -352,7 +352,10 @@ def test_the_next_model_is_asked_where_one_was_cut_off() -> None:
     assert [each.model for each in outcome.server.requests] == ["first", "second"]
 
 
-def test_an_answer_that_ended_with_an_error_is_no_answer() -> None:
-    outcome = play(Said("Some of", finish_reason="error"))
-    assert outcome.failure.kind == "error"
-    assert "ended with an error" in outcome.failure.error
+def test_an_answer_that_ended_with_an_error_is_asked_for_again() -> None:
+    outcome = play([Said("Some of", finish_reason="error"), Said("Whole.")])
+    assert outcome.output == "Whole."
+    assert len(outcome.server.requests) == 2
+    broken = play(Said("Some of", finish_reason="error"))
+    assert broken.failure.kind == "unavailable"
+    assert "ended with an error (after 3 retries)" in broken.failure.error

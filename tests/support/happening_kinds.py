@@ -184,7 +184,7 @@ KINDS = (
     _http("a filtered answer", _one(), Said("", finish_reason="content_filter"), "will not answer"),
     _http("an answer that is only thought", _one(), Said("<think>Hm, let me see.</think>\n"), "empty"),
     _http("an answer that stops while it thinks", _one(), Said("<think>Hm, let me"), "empty"),
-    _http("an answer that ended with an error", _one(), Said("Some", finish_reason="error"), "ended with an error"),
+    _http("an answer that ended with an error", _one(), [Said("Some", finish_reason="error"), DONE], "1 retry of the model after"),
     _http("another model answered", MODELS, [Status(404), Said("By another.")], "could not answer", model=None),
     _script("an answer that does not fit its schema", _one(", output: {schema: {type: object}}, on_failure: skip"), "default: words", "must be JSON"),
     _script("a rule that nobody checked", RULED, "default: words", "was not checked"),
@@ -244,9 +244,10 @@ KINDS = (
     # what providers say of the end of an answer
     *(_http(f"an answer that ended by {word}", _one(), Said("The first half", finish_reason=word), says) for word, says in (
         ("MAX_TOKENS", "cut off"), ("model_length", "cut off"), ("SAFETY", "will not answer"), ("refusal", "will not answer"),
-        ("recitation", "will not answer"), ("insufficient_system_resource", "ended with an error"), ("network_error", "ended with an error"),
+        ("recitation", "will not answer"), ("insufficient_system_resource", "ended with an error"),
         ("other", "may not be whole"), ("tool_calls", "called none"),
     )),
+    _http("an answer that ended by network_error", _one(), [Said("The first half", finish_reason="network_error"), DONE], "1 retry of the model after"),
     _raw("an answer without a reason for its end", _chunk(role="assistant", content="The first half"), "[DONE]", says="did not say why it stopped"),
     _raw("a refusal behind some words", _chunk(content="Sure: "), _chunk(refusal="No."), _chunk("stop"), "[DONE]", says="will not answer"),
     _raw("an error in a choice", _chunk(content="The first half"), {"choices": [{"delta": {}, "error": {"message": "upstream died", "code": 502}}]}, _chunk("stop"), "[DONE]", says="upstream died"),

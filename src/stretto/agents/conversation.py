@@ -190,8 +190,6 @@ class Conversation:
 
     def _cut_fault(self, response: ModelReply) -> ModelFault | None:
         """Why the reply is incomplete; None: it is complete. Half a call is never carried out."""
-        if response.finish == "error":
-            return ModelFault("error", "its answer ended with an error")
         if response.finish != "length":
             return None
         limit = self.request.max_output_tokens
@@ -219,7 +217,10 @@ class Conversation:
             await self.witness.confirm()
             response = await self._ask_once(name, model)
             if isinstance(response, ModelReply):
-                return response
+                if response.finish != "error":
+                    return response
+                # The provider stumbled over it: its network, a call that it could not write.
+                response = ModelFault("unavailable", "its answer ended with an error")
             has_another = self.asked + 1 < len(self.names)
             delay = delay_before_retry(
                 response, retried, self.retries, self._seconds_left(), has_another
