@@ -138,6 +138,15 @@ def test_a_code_says_more_than_a_status() -> None:
     assert failure(Status(400, body=body)).kind == "permanent"
 
 
+def test_the_error_of_a_list_is_read() -> None:
+    body = (
+        '[{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}]'
+    )
+    fault = failure(Status(400, body=body))
+    assert fault.kind == "permanent"
+    assert fault.message.startswith("HTTP 400, the key was refused: API key not valid. (set a ")
+
+
 QUOTA = "add credit to the account"
 SET_KEY = "set a valid key"
 OTHER_KEY = "use a key that may use this model"
@@ -165,6 +174,9 @@ BODIES: dict[str, tuple[int, dict[str, object], str, str]] = {
     "too long, in words": (400, {"message": "This model's maximum context length is 8192 tokens."}, "refused", LONG),
     "too long for Anthropic": (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "refused", LONG),
     "too long for Google": (400, {"message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, "refused", LONG),
+    "too long for a minute": (429, {"message": "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000.", "code": "rate_limit_exceeded"}, "refused", LONG),
+    "OpenRouter's moderation": (403, {"message": "Your input was flagged", "code": 403}, "refused", ""),
+    "LM Studio": (400, {"message": "No models loaded. Please load a model in the developer page."}, "permanent", NAME),
     "too much to write": (400, {"message": "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens"}, "refused", ""),
     "too long for llama.cpp": (400, {"type": "exceed_context_size_error"}, "refused", LONG),
     "a request that is too large": (413, {"message": "Request Entity Too Large"}, "refused", LONG),

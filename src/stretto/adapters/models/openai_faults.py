@@ -34,7 +34,7 @@ _MEANT = {
     "model_not_found": 404,
     **dict.fromkeys(("context_length_exceeded", "exceed_context_size_error", "string_above_max_length"), 413),
 }  # fmt: skip
-# Some say the same in words alone, with status 400.
+# Some say the same in words alone.
 _KEY_WORDS = re.compile(r"\b(?:incorrect|invalid|expired) api key|api key (?:not valid|expired|is invalid)", re.I)  # fmt: skip
 _CREDIT_WORDS = re.compile(
     r"\bcredit balance is too low|\binsufficient (?:credits?|balance|funds)\b"
@@ -47,12 +47,17 @@ _ACCESS_WORDS = re.compile(
 )
 _MODEL_WORDS = re.compile(
     r"\bmodel ['\"`]?[\w./:@-]{1,100}['\"`]? (?:was )?(?:not found|does not exist)"
-    r"|\b(?:unknown|invalid|no such) model\b|\bmodel not found",
+    r"|\b(?:unknown|invalid|no such) model\b|\bmodel not found|\bno models? loaded\b",
     re.I,
 )
-_MEANT_BY_WORDS = (
-    (401, _KEY_WORDS), (402, _CREDIT_WORDS), (403, _ACCESS_WORDS), (404, _MODEL_WORDS),
-)  # fmt: skip
+_FLAGGED_WORDS = re.compile(r"\bflagged\b|\brequires moderation\b", re.I)
+# A limit of tokens a minute that this one request exceeds: it does not fit into the next minute either.
+_TOO_LARGE_WORDS = re.compile(r"\brequest too large\b", re.I)
+_MEANT_BY_WORDS = {
+    400: ((401, _KEY_WORDS), (402, _CREDIT_WORDS), (403, _ACCESS_WORDS), (404, _MODEL_WORDS)),
+    403: ((400, _FLAGGED_WORDS),),
+    429: ((413, _TOO_LARGE_WORDS),),
+}
 _LENGTH_WORDS = re.compile(
     r"maximum context length|context (?:length|window|size).{0,40}exceed|exceed.{0,40}context"
     r"|(?:prompt|input|request) is too long|too many (?:input )?tokens"
@@ -115,10 +120,9 @@ def effective_status(status: int, message: str, codes: Iterable[str] = ()) -> in
     """The status that a provider means: many answer 400 or 429 to what has a status of its own."""
     if (meant := next((_MEANT[code] for code in codes if code in _MEANT), None)) is not None:
         return meant
-    if status == 400:
-        for meant, words in _MEANT_BY_WORDS:
-            if words.search(message):
-                return meant
+    for meant, words in _MEANT_BY_WORDS.get(status, ()):
+        if words.search(message):
+            return meant
     return 413 if status in _REJECTED_STATUSES and _LENGTH_WORDS.search(message) else status
 
 
@@ -224,6 +228,8 @@ def words_and_codes(body: str) -> tuple[str, tuple[str, ...]]:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         return text, ()
+    if isinstance(parsed, list) and len(parsed) == 1:
+        parsed = parsed[0]  # as Google does where it speaks OpenAI's protocol
     error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
     if not isinstance(error, dict):
         return (error if isinstance(error, str) else text), ()
