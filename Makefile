@@ -22,7 +22,7 @@ CLIS = npm install --silent --prefix $(VENV)/clis --omit=optional --ignore-scrip
 NODE_PACKAGES = npm ci --silent --prefix console --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || \
        echo "The console's packages could not be installed (npm); its build is not compared."
 
-.PHONY: console demo test check format lint types rooms bench soak lock clean
+.PHONY: console demo test check format lint types rooms bench soak repeat lock clean
 
 # Two runs of one recipe: by a script, which shows what good answers look like, and by a real model.
 demo: $(VENV)/.run
@@ -79,6 +79,10 @@ soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/server_kills.py
 	$(BIN)/python benchmarks/overlaps.py
 	$(BIN)/python benchmarks/embedded.py
+
+# Very long: the tests ten times in a fresh clone, beside a load.
+repeat: $(VENV)/.dev
+	$(BIN)/python benchmarks/repeated_tests.py
 
 # The locks are universal: one file for every platform and Python that we support.
 lock: $(VENV)/.dev

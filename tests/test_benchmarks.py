@@ -1,6 +1,8 @@
 """The benchmarks measure what they say. How fast it is, is for people to read and not for tests."""
 
 import asyncio
+import multiprocessing
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,27 @@ def test_the_time_of_a_search_in_playbooks_is_measured() -> None:
     assert measured.playbooks == 300
     assert measured.found >= 60
     assert 0 < measured.median_ms <= measured.slowest_ms
+
+
+def test_a_run_of_the_tests_that_fails_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repeated = load_benchmark("repeated_tests")
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    # Its second run fails: the first one has left a file.
+    (repository / "Makefile").write_text(
+        ".venv/.dev:\n\tmkdir .venv\ntest:\n\t@echo 7 passed\n\t@test ! -e seen && touch seen\n"
+    )
+    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "Add tests"]):
+        subprocess.run([*git, *words], check=True)
+    clone = repeated.make_clone(repository, tmp_path)
+    with repeated.load(tmp_path):
+        passed = [repeated.run_tests(clone, tmp_path, number) for number in (1, 2)]
+    assert passed == [True, False]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("run 1: exit code 0 after ")
+    assert first.endswith(" s: 7 passed")
+    assert second.startswith("run 2: exit code 2 after ")
+    assert not multiprocessing.active_children()
