@@ -10,6 +10,7 @@ from stretto.cli.progress.lines import ASCII_SIGNS, SIGNS
 from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html
+from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
 from stretto.schedule.status import run_word, step_word
 from stretto.vocabulary.names import AgentId, StepId
@@ -77,9 +78,12 @@ def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():
     run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("scribe"), "key"))
     left = report_of(run.state, is_interrupted=True)
     assert [attempt.status for attempt in left.steps[0].attempts] == ["interrupted"]
+    assert "Total time: at least 1s" in as_markdown(left)
+    assert "at least 1s" in as_html(left)
     assert "running" not in re.sub("(?s)<style>.*?</style>", "", as_html(left))
     driven = report_of(run.state)
     assert [attempt.status for attempt in driven.steps[0].attempts] == ["running"]
+    assert "at least" not in as_markdown(driven) + as_html(driven)
     assert run_word(run.state, is_driven=True) == "running"
 
 

@@ -26,7 +26,7 @@ from stretto.cli.terminal import (
 from stretto.problems.errors import InvalidUsage
 from stretto.report.conclusion import next_commands
 from stretto.report.model import CallsReport, IssueKind, Report
-from stretto.report.text import calls_of, cost_of, issue_lines, length, show, tokens, uses_of
+from stretto.report.text import calls_of, cost_of, issue_lines, run_time, show, tokens, uses_of
 from stretto.templates.render import as_text
 from stretto.text.short import counted
 from stretto.text.visible import one_line, visible
@@ -158,7 +158,7 @@ def print_failure(report: Report) -> None:
 def _print_standing(report: Report) -> None:
     colour = _COLOURS.get(report.status, "yellow")
     preposition = "in" if report.ended_at is not None else "after"
-    took = f"{preposition} {length(report.duration_seconds)}: {_count_steps(report)}"
+    took = f"{preposition} {run_time(report)}: {_count_steps(report)}"
     say(took, err=True, mark=report.status, colour=colour)
     used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
     reused = sum(bool(each.reused_from) for step in report.steps for each in step.attempts)

@@ -28,7 +28,16 @@ from stretto.report.page_parts import (
     word,
 )
 from stretto.report.step_section import StepSections, Transcripts
-from stretto.report.text import calls_of, cost_of, length, moment, status_word, tokens, uses_of
+from stretto.report.text import (
+    calls_of,
+    cost_of,
+    length,
+    moment,
+    run_time,
+    status_word,
+    tokens,
+    uses_of,
+)
 from stretto.report.timeline import chart
 from stretto.text.visible import one_line
 from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
@@ -172,7 +181,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
         (left_out, "not run"),
         (report.count(*UNFINISHED), "not ended"),
     ]
-    yield "Time", length(report.duration_seconds)
+    yield "Time", run_time(report)
     yield "Tokens", tokens(report.usage)
     yield "Cost", cost_of(report.usage, uses_of(report.steps))
     yield (

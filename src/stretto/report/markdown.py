@@ -11,6 +11,7 @@ from stretto.report.text import (
     issue_lines,
     length,
     moment,
+    run_time,
     show,
     size,
     status_word,
@@ -73,7 +74,7 @@ def _summary(report: Report) -> Iterator[str]:
     if unfinished:
         yield f"Steps not ended: {unfinished}"
     yield f"Total agents deployed: {report.agents_deployed}"
-    yield f"Total time: {length(report.duration_seconds)}"
+    yield f"Total time: {run_time(report)}"
     yield f"Retries used: {report.retries}"
     if report.calls.made:
         yield f"Tool calls: {calls_of(report.calls)}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from stretto.report.model import CallsReport, Issue, StepReport
+from stretto.report.model import CallsReport, Issue, Report, StepReport
 from stretto.templates.render import as_text
 from stretto.text.short import listed
 from stretto.text.visible import visible
@@ -65,6 +65,12 @@ def length(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return "0s" if seconds < 0.0005 else format_duration(seconds)
+
+
+def run_time(report: Report) -> str:
+    """Of an interrupted run only its last event is known; it may have worked on for a while."""
+    bound = "at least " if report.status == "interrupted" else ""
+    return bound + length(report.duration_seconds)
 
 
 def took(began: float | None, ended: float | None) -> str:
