@@ -29,7 +29,9 @@ _CLOSE = 0.2  # of the memory, or the tasks, that are allowed
 _BLOCK_BYTES = 512
 _LEAST_BYTES = 4096  # an empty file takes its place too
 _DISK_PACE_SECONDS = 0.5
-_DISK_REST = 20.0  # times as long as a look took, until the next
+# As many times as long as a look worked, until the next. What it waited, on a busy machine or for a folder in
+# which the program makes files, would let the program fill the disk meanwhile.
+_DISK_REST = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +202,14 @@ class DiskWatch:
         if not self._places:
             return False
         taken = self._free - self._free_bytes()
-        began = time.monotonic()
-        if taken <= self._most_bytes and began < self._next_look:
+        if taken <= self._most_bytes and time.monotonic() < self._next_look:
             return False
+        began = time.thread_time()
         written = sum(self._written_sizes())
         if taken > self._most_bytes:
             written += sum(_unlinked_sizes(pid))
             self._free -= taken  # if another program took it, the next look is as much later
-        rest = _DISK_REST * (time.monotonic() - began)
+        rest = _DISK_REST * (time.thread_time() - began)
         self._next_look = time.monotonic() + _DISK_PACE_SECONDS + rest
         return written > self._most_bytes
 

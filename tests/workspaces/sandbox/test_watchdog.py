@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,29 @@ def test_what_was_there_before_and_what_others_write_does_not_count(workspace: P
     while not (is_exceeded := watch.is_exceeded(nobody)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert is_exceeded
+
+
+def test_a_look_that_waits_does_not_put_off_the_next(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = 2**22 + 1
+    watch = DiskWatch([workspace / "src"], 4 * _MIB)
+    scandir = os.scandir
+
+    def wait_first(place: str) -> Any:
+        time.sleep(1.5)
+        return scandir(place)
+
+    time.sleep(0.6)  # past its pace, so that it looks
+    with monkeypatch.context() as slow:
+        slow.setattr(os, "scandir", wait_first)
+        assert not watch.is_exceeded(nobody)
+    looked = time.monotonic()
+    for number in range(2_000):  # of which the free space says nothing
+        (workspace / f"src/{number}").touch()
+    while not watch.is_exceeded(nobody):
+        assert time.monotonic() < looked + 20
+        time.sleep(0.1)
 
 
 MEMORY = """
