@@ -1,12 +1,12 @@
 """Let a server on this machine fail as Anthropic's and Google's do, and count the faults that are taken for another
 kind. Exit 1 if one was.
 
-    pip install 'stretto[anthropic,google]'
+    pip install -e '.[anthropic,google]'
     python benchmarks/provider_faults.py
 
 The clients are those of the providers, so it needs their packages; one that is not installed is left out, and said.
 
-    transient   the same request is to be sent again, and once only by the client itself
+    transient   the same request may be sent again, which the provider's own client must leave to Stretto
     permanent   the run stops at once, and its message says what to do
     refused     this request is never answered: a filter, a parameter, a prompt that is too long
     wrong       faults of another kind, without their words, or without the wait that the provider asked for

@@ -3,7 +3,7 @@
     python benchmarks/repeated_tests.py [--runs 10] [--folder FOLDER]
 
 The clone has what is committed. The load comes in bursts, so that each test meets it in one run or another: for two
-minutes three busy loops and a writer that syncs every megabyte, then nothing for two and a half minutes.
+minutes a busy loop more than there are cores, and a writer that syncs every megabyte; then nothing for two and a half.
 
     passed   runs that ended with exit code 0
     runs     what each of them said at its end; the whole of it is in run-N.log in the folder
@@ -66,7 +66,8 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def load(folder: Path) -> Iterator[None]:
-    works: list[tuple[Callable[..., None], tuple[object, ...]]] = [(_compute, ())] * 3
+    busy = (os.cpu_count() or 1) + 1
+    works: list[tuple[Callable[..., None], tuple[object, ...]]] = [(_compute, ())] * busy
     works.append((_write, (folder / "load",)))
     children = [
         multiprocessing.Process(target=work, args=args, daemon=True) for work, args in works
